@@ -22,6 +22,7 @@ import outlines_core
 from tars_jax import InputError
 from tars_jax.inference.one_spelling import Encode, Row, spelled_one_way
 
+NO_PATTERN = "DFA"  # in what outlines_core says of a text that is no regular expression
 FREE = 0
 BEGINNING = b"\x00"  # best not matched by patterns
 NEVER = np.iinfo(np.int32).max  # a distance: no answer ends from here
@@ -163,6 +164,10 @@ def _rows(name: str, pattern: str, spelling: Spelling, first: int) -> tuple[list
         # The same byte ends a match: without one, outlines_core loses what goes on behind a shorter match.
         index = outlines_core.Index(rf"\x00(?:{pattern})\x00", spelling.known)
     except ValueError as error:
+        if NO_PATTERN in str(error):
+            raise InputError(
+                f"constraint {name}: pattern must be a regular expression; got {pattern!r:.200}"
+            ) from error
         raise InputError(f"constraint {name}: {error}") from error
     transitions = index.get_transitions()
     start = transitions.pop(index.get_initial_state())[beginning]

@@ -12,12 +12,16 @@ limits, takes no listening socket. Nothing private of uvicorn is used: a parser 
 from __future__ import annotations
 
 import asyncio
+import http
 from typing import Any
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-HEAD_BYTES = 1 << 16  # behind the piece that it begins in; a connection with more is closed
+from tars_jax.web.protocol import RequestError, to_json
+from tars_jax.web.responses import LINGER_BYTES, LINGER_SECONDS
+
+HEAD_BYTES = 1 << 16  # behind the piece that it begins in; one with more is refused
 HEAD_SECONDS = 30.0  # from its first byte, or from the connection's beginning
 
 
@@ -33,6 +37,13 @@ class Http1(HttpToolsProtocol):
         super().connection_made(transport)
         self._heads.await_end()
 
+    def send_400_response(self, msg: str) -> None:
+        """What uvicorn answers where the parser gives up."""
+        self._heads.answer(
+            RequestError("the request must be HTTP/1.1 by RFC 9112; got a head, a length or a chunk that is not")
+        )
+        self.transport.close()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._heads.ended()
         super().connection_lost(exc)
@@ -46,6 +57,7 @@ class _BoundedHeads:
         self._piece = b""  # what is being read
         self._size: int | None = 0  # bytes of a head that is not complete, without the piece it began in; None: no head
         self._late: asyncio.TimerHandle | None = None
+        self._unread = -1  # bytes that are still read and forgotten behind a refusal; -1: nothing was refused
         self._offered = False  # the head that was read last offers a protocol that is not spoken here
         self.on_url, self.on_header, self.on_body = connection.on_url, connection.on_header, connection.on_body
         self._renew()
@@ -57,6 +69,11 @@ class _BoundedHeads:
         self.should_upgrade, self.should_keep_alive = self._parser.should_upgrade, self._parser.should_keep_alive
 
     def feed_data(self, data: bytes) -> None:
+        if self._unread >= 0:
+            self._unread = max(self._unread - len(data), 0)
+            if not self._unread:
+                self._connection.transport.close()
+            return
         while data:
             self._piece = data
             try:
@@ -71,7 +88,7 @@ class _BoundedHeads:
             return
         self._size += len(self._piece)
         if self._size > HEAD_BYTES:
-            self._connection.transport.close()
+            self._refuse_head()
         elif self._late is None:
             self.await_end()
 
@@ -99,6 +116,27 @@ class _BoundedHeads:
         head = [b"%s %s HTTP/%s" % (self.get_method(), self._connection.url, self.get_http_version().encode())]
         head += [b"%s: %s" % header for header in self._connection.headers if header[0] != b"upgrade"]
         return b"\r\n".join([*head, b"", b""])
+
+    def _refuse_head(self) -> None:
+        """What comes is forgotten for a while: a client that writes all of it before it reads would lose the answer."""
+        if not self.answer(RequestError(f"the head must have at most {HEAD_BYTES} bytes; got more", status=431)):
+            self._connection.transport.close()
+            return
+        self.ended()
+        self._unread = LINGER_BYTES
+        self._late = self._connection.loop.call_later(LINGER_SECONDS, self._connection.transport.close)
+
+    def answer(self, error: RequestError) -> bool:
+        """Writes it, unless another answer is under way."""
+        cycle = self._connection.cycle
+        if cycle is not None and cycle.response_started and not cycle.response_complete:
+            return False
+        body, headers = to_json(error.body()), list(self._connection.server_state.default_headers)
+        headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        status = http.HTTPStatus(error.status)
+        lines = [b"HTTP/1.1 %d %s" % (status, status.phrase.encode()), *(b"%s: %s" % each for each in headers)]
+        self._connection.transport.write(b"\r\n".join([*lines, b"connection: close", b"", body]))
+        return True
 
     def await_end(self) -> None:
         self._late = self._connection.loop.call_later(HEAD_SECONDS, self._connection.transport.close)

@@ -138,8 +138,8 @@ def test_random_walks_write_answers_that_are_parsed(grammar: str, space: ActionS
 
 
 def test_a_wrong_pattern_is_named() -> None:
-    for pattern in ("a(", "z"):
-        with pytest.raises(InputError, match="constraint bad"):
+    for pattern, words in (("a(", r"pattern must be a regular expression; got 'a\('"), ("z", "")):
+        with pytest.raises(InputError, match=f"constraint bad: {words}"):
             compile_constraints({"bad": pattern}, TOKENS, stop=STOP, vocabulary=6)
     with pytest.raises(InputError, match="one of x; got 'other'"):
         compile_constraints({"x": "a"}, TOKENS, stop=STOP, vocabulary=6).shortest("other")

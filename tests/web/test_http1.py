@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import logging
 import socket
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -83,7 +85,34 @@ def test_a_method_that_is_an_upgrade_by_itself(port: int) -> None:
         assert connection.recv(1 << 16).startswith(b"HTTP/1.1 ")
 
 
-def test_a_head_without_end_is_not_taken(port: int) -> None:
+def refused(answer: bytes) -> dict[str, Any]:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"content-type: application/json" in head and b"connection: close" in head
+    return json.loads(body)["error"]
+
+
+@pytest.mark.parametrize(
+    "request_", [b"Content-Length: x\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\nx\r\n", b"a b: c\r\n\r\n"]
+)
+def test_what_is_no_http_is_refused_in_the_form_of_every_error(port: int, request_: bytes) -> None:
+    with connected(port) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\n" + request_)
+        answer = received(connection)
+    assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert refused(answer)["message"].startswith("the request must be HTTP/1.1")
+
+
+def test_a_large_head_gets_an_answer(port: int) -> None:
+    with connected(port) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * (2 << 20) + b"\r\n\r\n")
+        connection.shutdown(socket.SHUT_WR)
+        answer = received(connection)
+    assert answer.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+    assert refused(answer)["message"] == "the head must have at most 65536 bytes; got more"
+
+
+def test_a_head_without_end_is_not_taken(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http1, "LINGER_BYTES", 1 << 20)
     with connected(port) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
         with contextlib.suppress(ConnectionError):  # the server has closed already

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from tars_jax.sandbox.computer.guest.processes import MOST_OUTPUT
 from tars_jax.sandbox.computer.guest_client import Ran
 from tars_jax.sandbox.shell.text import cut, joined
-
-MOST_OUTPUT = 2 << 20  # bytes that are kept of a program's stdout, and of its stderr
 
 
 def outputs(ran: Ran, limit: int = MOST_OUTPUT, errors: str = "backslashreplace") -> tuple[str, str]:

@@ -58,6 +58,8 @@ def test_files(service: Service, computer: dict[str, Any]) -> None:
     assert service.call(computer, "edit", path="notes and ä/a.txt", old="plum", new="fig")["replaced"] == 1
     error = service.refused(computer, 400, "edit", path="notes and ä/a.txt", old="plum", new="x")
     assert "it was not found" in error["message"] and error["param"] == "old"
+    error = service.refused(computer, 400, "move", path="notes and ä/a.txt", to="/etc/x")
+    assert error["code"] == "EACCES" and error["message"].endswith("a.txt to /etc/x: Permission denied")
     service.call(computer, "move", path="notes and ä/a.txt", to="b.bin")
     assert [each["path"] for each in service.call(computer, "list")["entries"] if each["kind"] == "file"] == ["b.bin"]
     data = bytes(range(256)) * 20_000
@@ -93,7 +95,9 @@ def test_kernels(service: Service, computer: dict[str, Any]) -> None:
         ({"call": "run", "command": "x", "shel": "main"}, "call.shel"), ({"call": "run", "command": "\0"}, "command"),
         ({"call": "run", "command": "x", "shell": "nobody"}, "shell"), ({"call": "read", "path": ""}, "path"),
         ({"call": "write", "path": "x", "data_base64": "?"}, "call.data_base64"),
-        ({"call": "run_program", "argv": []}, "call.argv"), ({"call": "screenshot"}, "call.call"),
+        ({"call": "run_program", "argv": []}, "call.argv"),
+        ({"call": "run_program", "argv": ["x"], "limit": (2 << 20) + 1}, "call.limit"),
+        ({"call": "screenshot"}, "call.call"),
         ({"call": "run", "command": "x" * 500_000}, "command"),
     ],
 )  # fmt: skip

@@ -17,8 +17,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering, session_name
+from tars_jax.sandbox.computer.guest.processes import MOST_OUTPUT
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
-from tars_jax.sandbox.shell.output import MOST_OUTPUT, outputs
+from tars_jax.sandbox.shell.output import outputs
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, NamedSessions
 from tars_jax.web.gate import read_fields, text_map

@@ -178,9 +178,12 @@ class GuestFiles:
     def call_move(self, call: Call) -> Answer:
         """What is at the other place is replaced, as far as rename(2) does that."""
         call.check_read("root", "path", "to")
-        root = call.text("root", "/")
-        with _parent(root, call.text("path")) as (folder, name), _parent(root, call.text("to")) as (other, new):
-            os.rename(name, new, src_dir_fd=folder, dst_dir_fd=other)
+        root, path, to = call.text("root", "/"), call.text("path"), call.text("to")
+        with _parent(root, path) as (folder, name), _parent(root, to) as (other, new):
+            try:
+                os.rename(name, new, src_dir_fd=folder, dst_dir_fd=other)
+            except OSError as error:  # which of the two it is about, the system does not say
+                raise CallError.of(error, f"{path} to {to}") from error
         return {}, b""
 
 

@@ -17,7 +17,7 @@ from tars_jax.sandbox.computer.guest.loop import READ, WRITE, Loop
 from tars_jax.sandbox.computer.guest.roots import open_below
 
 MOST_STATUSES = 10_000  # of ended programs, which can be asked for
-MOST_OUTPUT = 4 << 20  # bytes that `run` gives back of a program's output
+MOST_OUTPUT = 2 << 20  # bytes that `run` gives back of a program's stdout, and of its stderr
 LINGER_S = 0.2  # for output of a program that has ended while a child of it holds the pipe
 CHUNK = 1 << 16
 
@@ -187,7 +187,7 @@ class Processes:
     def call_run(self, call: Call) -> None:
         """Runs a program to its end, or to that of its time, and gives back what it wrote."""
         call.check_read("argv", "env", "cwd", "root", "timeout_s", "limit", "merge")
-        limit = call.whole("limit", 1 << 20, 2, MOST_OUTPUT // 2)
+        limit = call.whole("limit", 1 << 20, 2, MOST_OUTPUT)
         Run(self, self._loop, call, limit)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.followed_program import FollowedProgram
+from tars_jax.sandbox.computer.guest.processes import MOST_OUTPUT
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.part import SessionPart, as_json, data_of, seconds
 from tars_jax.web.protocol import Fields
 
-LONGEST_OUTPUT = 8 << 20  # bytes of a program's
 MOST_TOLD = 16  # programs that are heard
 SEEN = 4000  # characters of what lists show
 LOST = "what the program said was lost when the service was started again, or the session suspended"
@@ -57,7 +57,7 @@ class ProgramCalls(SessionPart):
         """{argv, stdin?, env?, folder?, timeout_s?, limit?} -> {status, stdout, stderr, ...}: no shell"""
         argv, env, folder = _argv(fields), environment(fields), fields.optional_text("folder")
         stdin, timeout_s = _stdin(fields), seconds(fields, 120.0)
-        limit = fields.integer("limit", 1 << 20, 2, LONGEST_OUTPUT) or 0
+        limit = fields.integer("limit", 1 << 20, 2, MOST_OUTPUT) or 0
 
         async def work() -> Any:
             ran = await self._machine.run(argv, stdin, env=env, cwd=folder, timeout_s=timeout_s, limit=limit)
