@@ -7,7 +7,7 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.data.recorded import VERDICTS
+from tars_jax.data import VERDICTS
 from tars_jax.model.execution import Execution
 from tars_jax.pipelines.game_names import TRAINED_ON, can_be_trained_on
 from tars_jax.pipelines.learning_sections import (

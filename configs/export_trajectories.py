@@ -11,8 +11,7 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.data.exporters import FORMATS, STYLES
-from tars_jax.data.recorded import VERDICTS
+from tars_jax.data import FORMATS, STYLES, VERDICTS
 from tars_jax.pipelines.schema import RunFields, section
 from tars_jax.rules import field, one_of
 

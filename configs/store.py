@@ -14,7 +14,7 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.data.exporters import STYLES
+from tars_jax.data import STYLES
 from tars_jax.pipelines.schema import RunFields, section
 from tars_jax.rules import at_least, field, one_of
 

@@ -29,8 +29,6 @@ from tars_jax.trajectory.context import CONTEXT_STEPS, context_of
 from tars_jax.trajectory.files import load_trajectory
 from tars_jax.trajectory.folders import is_evaluation
 
-STYLES = ("qwen", "openai")
-FORMATS = ("jsonl", "parquet", "agentnet", "atif")
 log = logging.getLogger(__name__)
 ROWS = 64  # episodes of a row group of Parquet; their images are in memory together
 

@@ -16,7 +16,6 @@ from tars_jax.trajectory.checks import check_answers
 from tars_jax.trajectory.files import load_trajectory
 
 TRACES = "traces"  # of a run of judge_traces: one folder of episodes for each domain
-VERDICTS = ("any", "solved", "failed")
 
 
 def recorded_trajectories(folders: Sequence[str], vocabulary: int | None = None) -> list[Trajectory]:

@@ -144,7 +144,7 @@ def turn_level_gae(
     return advantages, targets
 
 
-def length_adaptive_lambda(length: ArrayLike, alpha: ArrayLike = 0.05) -> jax.Array:
+def length_adaptive_lambda(length: ArrayLike, alpha: ArrayLike) -> jax.Array:
     """The policy's lambda for a trajectory of `length` action tokens, or of turns where these are the unit.
 
         lambda = 1 - 1 / (alpha l), clamped to [0, 1)

@@ -74,8 +74,8 @@ def ppo_policy_loss(
     advantages: ArrayLike,
     mask: ArrayLike,
     *,
-    clip_low: ArrayLike = 0.2,
-    clip_high: ArrayLike = 0.28,
+    clip_low: ArrayLike,
+    clip_high: ArrayLike,
     dual_clip: ArrayLike | None = None,
     weights: ArrayLike | None = None,
 ) -> PolicyLoss:

@@ -9,8 +9,8 @@ import pytest
 
 from experiments.__main__ import main
 from tars_jax import InputError
+from tars_jax.data import FORMATS, STYLES
 from tars_jax.data.datasets import read_dataset
-from tars_jax.data.exporters import FORMATS, STYLES
 from tars_jax.data.store import Origin, Store
 from tars_jax.trajectory.files import save_trajectory
 from tars_jax.trajectory.folders import mark_evaluation

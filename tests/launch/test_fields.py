@@ -136,6 +136,8 @@ def test_configs_and_help_need_no_jax() -> None:
         "from tars_jax.pipelines.config import read_python\n"
         f"root = pathlib.Path({str(ROOT)!r})\n"
         "sys.path.insert(0, str(root))\n"
+        "read_python(root / 'configs' / 'store.py')\n"
+        "assert not {'pint', 'numpy'} & set(sys.modules), 'an answer of a moment waits for them'\n"
         "for name in experiment_names(root):\n"
         "    read_python(root / 'configs' / f'{name}.py')\n"
         "    assert 'jax' not in sys.modules, name\n"

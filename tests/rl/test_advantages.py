@@ -154,7 +154,7 @@ def test_another_lambda_does_not_recompile() -> None:
 
 def test_length_adaptive_lambda() -> None:
     # 1 - 1 / (.05 l), clamped: not positive up to l = 20, then 1 - 1/1.05, 1 - 1/2, 1 - 1/5, 1 - 1/50
-    got = rl.length_adaptive_lambda(np.array([1, 10, 20, 21, 40, 100, 1000]))
+    got = rl.length_adaptive_lambda(np.array([1, 10, 20, 21, 40, 100, 1000]), alpha=0.05)
     np.testing.assert_allclose(got, [0, 0, 0, 0.047619, 0.5, 0.8, 0.98], atol=1e-6)
     # 1 - 1/1.5, 1 - 1/15, 1 - 1/150
     got = rl.length_adaptive_lambda(np.array([1, 10, 100]), alpha=1.5)

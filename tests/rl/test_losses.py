@@ -11,12 +11,16 @@ import pytest
 
 from tars_jax import rl
 
+CLIP = {"clip_low": 0.2, "clip_high": 0.28}
+
 
 def objective_and_slope(ratio: float, advantage: float, **settings: float) -> tuple[float, float]:
     """The objective of one token, and its derivative with respect to the ratio: d/d(ratio) = d/d(log pi) / ratio."""
 
     def objective(log_prob: jax.Array) -> jax.Array:
-        loss = rl.ppo_policy_loss(log_prob[None], jnp.zeros(1), jnp.array([advantage]), jnp.ones(1), **settings)
+        loss = rl.ppo_policy_loss(
+            log_prob[None], jnp.zeros(1), jnp.array([advantage]), jnp.ones(1), **{**CLIP, **settings}
+        )
         return -loss.loss[0]
 
     value, slope = jax.value_and_grad(objective)(jnp.log(ratio))
@@ -55,7 +59,7 @@ def test_what_was_clipped_is_told_by_sign() -> None:
     ratios = np.array([0.7, 0.7, 1.0, 1.4, 1.4, 5.0, 5.0])
     advantages = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
     mask = np.array([1, 1, 1, 1, 1, 1, 0])
-    loss = rl.ppo_policy_loss(np.log(ratios), np.zeros(7), advantages, mask, dual_clip=3.0)
+    loss = rl.ppo_policy_loss(np.log(ratios), np.zeros(7), advantages, mask, dual_clip=3.0, **CLIP)
     np.testing.assert_array_equal(loss.clipped_low, [0, 1, 0, 0, 0, 0, 0])
     np.testing.assert_array_equal(loss.clipped_high, [0, 0, 0, 1, 0, 0, 0])
     np.testing.assert_array_equal(loss.clipped_dual, [0, 0, 0, 0, 0, 1, 0])
@@ -82,7 +86,7 @@ def test_importance_weights_bring_the_mean_of_the_behavior_policy_to_the_proxima
 def test_decoupled_objective() -> None:
     # w = 2, .5, 5; pi = 1.1 pi_prox everywhere, A = 1, -1, 1.
     prox, advantages = np.log([0.4, 0.25, 0.5]), np.array([1.0, -1.0, 1.0])
-    loss = rl.ppo_policy_loss(prox + np.log(1.1), prox, advantages, np.ones(3), weights=np.array([2, 0.5, 5]))
+    loss = rl.ppo_policy_loss(prox + np.log(1.1), prox, advantages, np.ones(3), weights=np.array([2, 0.5, 5]), **CLIP)
     np.testing.assert_allclose(loss.ratio, [1.1, 1.1, 1.1], atol=1e-5)
     np.testing.assert_allclose(loss.loss, [-2.2, 0.55, -5.5], atol=1e-5)
 
@@ -90,9 +94,9 @@ def test_decoupled_objective() -> None:
 def test_decoupled_objective_of_fresh_data_is_plain_ppo() -> None:
     rng = np.random.default_rng(0)
     now, old, advantages = rng.normal(size=(3, 20)) * 0.3
-    plain = rl.ppo_policy_loss(now, old, advantages, np.ones(20))
+    plain = rl.ppo_policy_loss(now, old, advantages, np.ones(20), **CLIP)
     weights = rl.importance_weights(old, old, np.ones(20), 2.0)
-    chex.assert_trees_all_close(plain, rl.ppo_policy_loss(now, old, advantages, np.ones(20), weights=weights))
+    chex.assert_trees_all_close(plain, rl.ppo_policy_loss(now, old, advantages, np.ones(20), weights=weights, **CLIP))
 
 
 def test_truncated_importance_between_engine_and_learner() -> None:
@@ -102,7 +106,7 @@ def test_truncated_importance_between_engine_and_learner() -> None:
 
     def total(now: jax.Array) -> jax.Array:
         weights = rl.importance_weights(learner, engine, np.ones(3), 3.0)
-        return rl.ppo_policy_loss(now, learner, advantages, np.ones(3), weights=weights).loss.sum()
+        return rl.ppo_policy_loss(now, learner, advantages, np.ones(3), weights=weights, **CLIP).loss.sum()
 
     # d/d(log pi) of -w rho A at rho = 1 is -w A, w = min(5, 3), 2, .5.
     np.testing.assert_allclose(jax.grad(total)(jnp.asarray(learner)), [-3, -2, 1], atol=1e-5)
@@ -129,7 +133,7 @@ def test_reference_kl_is_the_divergence_on_average_and_bounded() -> None:
 def test_gradients_flow_through_the_current_policy_only() -> None:
     def total(now: jax.Array, old: jax.Array, advantages: jax.Array, behavior: jax.Array) -> jax.Array:
         weights = rl.importance_weights(old, behavior, jnp.ones(4))
-        return rl.ppo_policy_loss(now, old, advantages, jnp.ones(4), weights=weights).loss.sum()
+        return rl.ppo_policy_loss(now, old, advantages, jnp.ones(4), weights=weights, **CLIP).loss.sum()
 
     now, old, advantages, behavior = np.random.default_rng(1).normal(size=(4, 4)).astype(np.float32) * 0.1
     gradients = jax.grad(total, argnums=(0, 1, 2, 3))(now, old, advantages, behavior)
@@ -145,7 +149,7 @@ def test_policy_gradient_equals_a_finite_difference() -> None:
     now, weights = old + rng.uniform(-0.15, 0.15, 6), rng.uniform(0, 2, 6)
 
     def total(now: jax.Array) -> jax.Array:
-        return rl.ppo_policy_loss(now, old, advantages, jnp.ones(6), weights=weights).loss.sum()
+        return rl.ppo_policy_loss(now, old, advantages, jnp.ones(6), weights=weights, **CLIP).loss.sum()
 
     gradient = jax.grad(total)(jnp.asarray(now))
     for t in range(6):
@@ -155,9 +159,9 @@ def test_policy_gradient_equals_a_finite_difference() -> None:
 
 
 def test_an_exploded_ratio_stays_finite() -> None:
-    loss = rl.ppo_policy_loss(np.array([0.0]), np.array([-500.0]), np.array([0.0]), np.ones(1))
+    loss = rl.ppo_policy_loss(np.array([0.0]), np.array([-500.0]), np.array([0.0]), np.ones(1), **CLIP)
     assert loss.loss[0] == 0
-    loss = rl.ppo_policy_loss(np.array([0.0]), np.array([-500.0]), np.array([-1.0]), np.ones(1))
+    loss = rl.ppo_policy_loss(np.array([0.0]), np.array([-500.0]), np.array([-1.0]), np.ones(1), **CLIP)
     assert np.isfinite(loss.loss[0])
 
 
