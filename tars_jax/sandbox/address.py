@@ -74,7 +74,7 @@ def is_server_address(address: str) -> bool:
 
 
 def host_and_port(guest: str) -> tuple[str, int]:
-    """Raises InputError."""
+    """Splits HOST:PORT. Raises InputError."""
     if not is_guest(guest):
         raise InputError(f"sandbox.guests must be HOST:PORT of guests; got {guest!r}")
     host, _, port = guest.rpartition(":")

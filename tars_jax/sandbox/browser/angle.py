@@ -17,7 +17,7 @@ _RENDERER = """() => {
 
 
 def angle_flags(use_angle: str) -> list[str]:
-    """Of a Chromium: without a GPU all is drawn by software, pages too; with one WebGL and pages are drawn there."""
+    """Chromium's flags: without a GPU all is drawn by software, pages too; with one WebGL and pages are drawn there."""
     if use_angle == SOFTWARE:
         return ["--disable-gpu", "--enable-unsafe-swiftshader"]
     return [f"--use-angle={use_angle}", "--use-gl=angle", "--ignore-gpu-blocklist", "--enable-gpu-rasterization"]

@@ -68,7 +68,7 @@ class BrowserPlace:
 
 
 class Browsers:
-    """Those of one run. Raises InputError when there is no Chromium."""
+    """Browsers of one run. Raises InputError when there is no Chromium."""
 
     def __init__(self, config: BrowserConfig, stats: ManagerStats, gives_frames: bool | None = None) -> None:
         self.executable = find_executable(config.executable)

@@ -103,7 +103,7 @@ class FramesRefused(Exception):
 
 @dataclasses.dataclass(eq=False)
 class Launched:
-    """One running Chromium."""
+    """A launched Chromium."""
 
     browser: Browser  # Playwright's view: contexts, pages, their events
     connection: DevToolsConnection  # the manager's own: the calls of every step

@@ -282,7 +282,7 @@ class BrowserManager:
 
 
 class OnDemandBrowsers:
-    """Until `close`."""
+    """Browsers that are started when a page is first asked for; open until `close`."""
 
     def __init__(self, config: BrowserConfig) -> None:
         self._config = config
@@ -290,7 +290,7 @@ class OnDemandBrowsers:
         self._manager: BrowserManager | None = None
 
     async def started(self) -> BrowserManager:
-        """Raises InputError where there is no Chromium."""
+        """Starts the browsers unless they run. Raises InputError where there is no Chromium."""
         async with self._starting:
             if self._manager is None:
                 manager = BrowserManager(self._config)
@@ -299,7 +299,7 @@ class OnDemandBrowsers:
             return self._manager
 
     async def close(self) -> None:
-        """Twice is once; pages that are asked for afterwards start others."""
+        """Closes the browsers; pages that are asked for afterwards start others."""
         async with self._starting:
             manager, self._manager = self._manager, None
             if manager is not None:

@@ -26,7 +26,7 @@ _OWN = ".invalid"  # hosts of the sandbox's own pages
 
 
 class NetworkTrace:
-    """Of all that a context asks from now on."""
+    """Records all requests of a context from now on."""
 
     def __init__(self, context: BrowserContext, hidden: Collection[str] = ()) -> None:
         """`hidden`: names of headers whose values are kept to nobody, beside those that are known to hold secrets."""
@@ -52,7 +52,7 @@ class NetworkTrace:
                 header["value"] = "[REDACTED]"
 
     def close(self) -> None:
-        """Records no more."""
+        """Stops recording."""
         self._context.remove_listener("request", self._asked)
         self._context.remove_listener("response", self._answered)
         for each in self._reading:
@@ -78,7 +78,7 @@ class NetworkTrace:
 
 
 def har_of(entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """The whole file."""
+    """Contents of a HAR file."""
     return {"log": {"version": "1.2", "creator": {"name": "tars_jax", "version": "1"}, "entries": entries}}
 
 
@@ -102,7 +102,7 @@ def _entry(request: Request) -> dict[str, Any]:
 
 
 async def _read_headers(request: Request, entry: dict[str, Any]) -> None:
-    """Those that the browser has added, such as who refers to it; the first ones stay where the page is gone."""
+    """Adds headers that the browser has added, such as who refers to it; the first ones stay where the page is gone."""
     with contextlib.suppress(PlaywrightError):
         entry["request"]["headers"] = _listed(await request.all_headers())
 
@@ -137,7 +137,7 @@ def _redirect(response: Response) -> str:
 
 
 def _cookies(header: str) -> list[dict[str, str]]:
-    """Of one Set-Cookie, or of several that the browser gives on lines of their own."""
+    """Cookies of one Set-Cookie header, or of several that the browser gives on lines of their own."""
     pairs = (line.partition(";")[0].partition("=") for line in header.splitlines())
     return [{"name": name.strip(), "value": value.strip()} for name, _, value in pairs if name.strip()]
 

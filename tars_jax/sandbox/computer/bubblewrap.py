@@ -204,7 +204,7 @@ class BubblewrapIsolation:
         raise SandboxFailure("container", await self.why_not_live())
 
     async def remove_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """There is none."""
+        """Does nothing: there are no checkpoints."""
 
     async def remove_snapshot(self, snapshot: Snapshot) -> None:
         await asyncio.to_thread(self.snapshots.remove, snapshot, [])
@@ -293,9 +293,8 @@ class BubblewrapContainer:
             self._paused = False
 
     def _stop_all(self) -> None:
-        """Until each process of the container's pid namespace is seen to stand still: one that runs could let others go
-        on, or have a number that was told before. Raises SandboxFailure.
-        """
+        """Stops processes until each in the container's pid namespace is seen to stand still: one that runs could let
+        others go on, or have a number that was told before. Raises SandboxFailure."""
         until = time.monotonic() + _STILL_S
         while running := [pid for pid in _same_namespace(self.pid) if state_of(pid) in RUNNING]:
             if time.monotonic() > until:

@@ -177,7 +177,7 @@ def _mark(program: str) -> str:
 
 
 def _kind(folder: Path) -> str:
-    """Of the file system that a folder is in."""
+    """Kind of the file system that a folder is in."""
     best, kind = "", ""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         place, after = line.split()[4], line.partition(" - ")[2].split()[0]

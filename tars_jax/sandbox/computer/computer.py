@@ -109,7 +109,8 @@ class Computer:
         return await asyncio.to_thread(self.container.ports)
 
     async def fork(self, count: int = 1, way: str = "") -> list[Computer]:
-        """So many copies, each with an `origin` that says how it was made. They share nothing that either can change.
+        """Makes `count` copies, each with an `origin` that says how it was made. They share nothing that either can
+        change.
 
         `way`: "live", with all programs as they are; "replay", by doing again what was called; "files", without
         programs. Empty: by files where no program runs, else the way of these computers. Shells and other parts go on
@@ -152,7 +153,8 @@ class Computer:
         return await self._of_computers().open_saved(saved)
 
     async def suspend(self) -> str:
-        """Until `resume` it takes no processor, and where programs can be copied live no memory: "disk", else "paused".
+        """Suspends the computer: until `resume` it takes no processor, and where programs can be copied live no
+        memory: "disk", else "paused".
 
         Calls are refused meanwhile on "disk", and wait when "paused". Raises SandboxFailure.
         """
@@ -163,7 +165,7 @@ class Computer:
         return "paused"
 
     async def resume(self) -> None:
-        """Twice is once. Raises SandboxFailure."""
+        """Resumes the computer; a second call does nothing. Raises SandboxFailure."""
         if self._of_computers().forks == "live":
             await self.guest.resume()
         else:
@@ -174,7 +176,7 @@ class Computer:
         return self._computers
 
     async def close(self) -> None:
-        """Twice is once."""
+        """Closes the computer; a second call does nothing."""
         await self.guest.__aexit__()
 
 

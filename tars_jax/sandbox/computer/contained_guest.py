@@ -106,7 +106,7 @@ class ContainedGuest:
         return self.container.host_path(path)
 
     async def checkpoint(self, name: str, at: Callable[[], None] = lambda: None) -> Checkpoint:
-        """Of files and processes; calls wait meanwhile, and `at` is called. Raises SandboxFailure."""
+        """Saves files and processes; calls wait meanwhile, and `at` is called. Raises SandboxFailure."""
         async with self.machine.client.apart():
             at()
             return await self.container.checkpoint(name)
@@ -124,7 +124,8 @@ class ContainedGuest:
         return self._suspended
 
     async def resume(self) -> None:
-        """Twice is once. Raises SandboxFailure; the computer is then gone, unless it is `suspended` as before."""
+        """Resumes the guest; a second call does nothing. Raises SandboxFailure; the computer is then gone, unless it is
+        `suspended` as before."""
         suspended = self._suspended
         if suspended is None:
             return

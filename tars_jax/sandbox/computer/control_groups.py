@@ -33,7 +33,8 @@ class Hierarchy:
 
 @functools.cache
 def hierarchies() -> tuple[Hierarchy, ...]:
-    """Those in which this process can make groups; none for most ordinary users. Found by trying, once a process."""
+    """Hierarchies in which this process can make groups; none for most ordinary users. Found by trying, once a
+    process."""
     own: dict[frozenset[str], str] = {}
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, listed, path = line.split(":", 2)

@@ -38,7 +38,7 @@ class Copy:
         self._open = [(source, target, b"", iter(_names(source)), mode)]  # from the top to the folder under way
 
     def run(self) -> None:
-        """Raises OSError."""
+        """Copies the tree. Raises OSError."""
         while self._open:
             source, target, path, names, mode = self._open[-1]
             name = next(names, None)
@@ -95,7 +95,7 @@ class Copy:
             self._links[key] = path
 
     def _data(self, source: int, target: int) -> None:
-        """With its holes."""
+        """Copies a file's data with its holes."""
         size = os.fstat(source).st_size
         os.truncate(target, size)
         at = 0
@@ -124,7 +124,7 @@ def _names(folder: int) -> Iterator[bytes]:
 
 
 def _opened(name: bytes, folder: int, flags: int, status: os.stat_result) -> int:
-    """Raises OSError."""
+    """Opens a file, even one whose mode forbids its owner to. Raises OSError."""
     try:
         return os.open(name, flags | os.O_CLOEXEC, dir_fd=folder)
     except PermissionError:

@@ -40,6 +40,6 @@ async def unpack(machine: GuestMachine, archive: bytes, folder: str) -> None:
 
 
 def require_put(status: int, stderr: bytes) -> None:
-    """Raises SandboxFailure."""
+    """Checks that files were put into the computer. Raises SandboxFailure."""
     if status != 0:
         raise SandboxFailure("guest", f"the folder could not be filled: {stderr[:200]!r}")

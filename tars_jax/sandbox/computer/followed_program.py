@@ -14,7 +14,7 @@ MOST_LINES, MOST_BYTES = 2000, 64 << 20  # of one program; what it says then is 
 
 
 class FollowedProgram:
-    """Until `close`."""
+    """A program whose lines are read while it runs, until `close`."""
 
     def __init__(self, process: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.process, self._writer = process, writer

@@ -75,7 +75,7 @@ async def save(
 
 
 class SavedLive:
-    """Files and programs."""
+    """Saved files and running programs."""
 
     way = "live"
     begun_from: Snapshot | None = None

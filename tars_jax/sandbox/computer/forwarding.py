@@ -49,7 +49,7 @@ class PortForward:
         return cls(machine, "", 0, at=port, open=lambda: other.connect(port))
 
     async def __aenter__(self) -> Self:
-        """Raises SandboxFailure."""
+        """Opens the port. Raises SandboxFailure."""
         machine = self._machine
         _, (reader, self._writer) = await machine.pipe(
             [machine.python, "-I", "-S", f"{machine.folder}/forward.py", str(self.port)], longest_line=LONGEST_FRAME

@@ -63,7 +63,7 @@ def checked(folder: Path, near: bool = False) -> Dockerfile:
 
 
 class Images:
-    """Of one `Computers`, which must be entered."""
+    """Images of one `Computers`, which must be entered."""
 
     def __init__(self, computers: Computers, hosts: Hosts | None = None, near: bool = False) -> None:
         """`hosts`: that RUN reaches by the usual variables (outbound.py); None: no network at all.

@@ -91,6 +91,6 @@ class Links:
 
 
 def links_of(machine: object) -> Links:
-    """Those of a machine; new ones where it is none that can be copied with its programs."""
+    """Links of a machine; new ones where it is none that can be copied with its programs."""
     found = getattr(machine, "links", None)
     return found if isinstance(found, Links) else Links()

@@ -125,7 +125,7 @@ class NamespaceContainer:
                 await self.resume()
 
     async def _copied(self, name: str) -> Snapshot:
-        """Of a container that stands still."""
+        """Copies the files of a container that stands still."""
         place = self._isolation.snapshots.place(name)
         try:
             layer = await asyncio.to_thread(copy_upper, self._plan["disk"], self._disk, place)
@@ -194,7 +194,7 @@ class NamespaceContainer:
 
     @property
     def layers(self) -> tuple[dict[str, Any], ...]:
-        """Of snapshots, the uppermost first, without its own and what every container of its user has."""
+        """Layers of snapshots, the uppermost first, without its own and what every container of its user has."""
         return tuple(layer for layer in self._plan["layers"] if "base" not in layer)
 
     async def close_files(self) -> None:

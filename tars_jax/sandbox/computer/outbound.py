@@ -29,7 +29,7 @@ class Outbound:
         self._forward: PortForward | None = None
 
     async def __aenter__(self) -> Self:
-        """Raises SandboxFailure."""
+        """Opens the proxy. Raises SandboxFailure."""
         self._outside = await self._proxy.open()
         try:
             await self._open()
@@ -49,7 +49,8 @@ class Outbound:
         self._proxy.allow(hosts)
 
     async def variables(self) -> Mapping[str, str]:
-        """Of programs that are to find the way. Where programs inside have closed it, it is opened anew.
+        """Environment variables of programs that are to find the way. Where programs inside have closed it, it is
+        opened anew.
 
         Raises SandboxFailure.
         """

@@ -59,7 +59,8 @@ def _sockets(pid: int) -> set[str]:
 
 
 def tell() -> None:
-    """Of the first process here, as JSON: for a program that looks at another kernel's /proc (gvisor_container.py)."""
+    """Prints the processes below the first one here, as JSON: for a program that looks at another kernel's /proc
+    (gvisor_container.py)."""
     seen = [dataclasses.asdict(each) for each in processes_below(1)]
     print(json.dumps({"processes": seen, "ports": sorted(listening_ports(1))}))
 

@@ -62,7 +62,7 @@ class Reattachment:
         return self._adopted.pop(id)
 
     def left(self) -> list[Adopted]:
-        """Those that nobody took; they are forgotten here."""
+        """Containers that nobody took; they are forgotten here."""
         adopted, self._adopted = self._adopted, {}
         return list(adopted.values())
 

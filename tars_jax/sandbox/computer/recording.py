@@ -27,7 +27,7 @@ Answer = tuple[Any, bytes]
 
 
 class Calls(Protocol):
-    """A guest's client."""
+    """Calls of a guest's client."""
 
     async def call(self, call: str, data: bytes = b"", **arguments: Any) -> tuple[dict[str, Any], bytes]: ...
 
@@ -41,7 +41,8 @@ class _Call:
 
 
 class CallRecording:
-    """Of one guest. `whole` is false where something is missing: too much was said, or through a stream."""
+    """Recorded calls of one guest. `whole` is false where something is missing: too much was said, or through a
+    stream."""
 
     def __init__(self) -> None:
         self.calls: list[_Call] = []

@@ -26,7 +26,7 @@ class ReverseListener:
         self.met = asyncio.Event()  # the guest came once
 
     def open(self) -> None:
-        """Twice is once."""
+        """Opens the listener; a second call does nothing."""
         if self._listener is None:
             self._listener = listener = socket.socket(socket.AF_UNIX)
             with contextlib.suppress(FileNotFoundError):
@@ -74,7 +74,7 @@ class ReverseListener:
             peer.close()
 
     async def close(self) -> None:
-        """Twice is once."""
+        """Closes the listener; a second call does nothing."""
         if self._folder >= 0:
             await self.shut()
             os.close(self._folder)

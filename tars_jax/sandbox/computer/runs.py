@@ -40,7 +40,7 @@ class RunFolder:
 
     @property
     def lock(self) -> int:
-        """A descriptor."""
+        """Descriptor of the lock."""
         return self._lock
 
     def next_number(self) -> int:

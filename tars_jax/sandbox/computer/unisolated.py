@@ -33,7 +33,7 @@ _NOT_LIVE = "programs without isolation cannot be copied live"
 
 
 async def open_unisolated(folder: Path) -> Isolation:
-    """Works everywhere."""
+    """Opens computers without isolation, which works everywhere."""
     return Unisolated(RunFolder(folder))
 
 
@@ -113,7 +113,7 @@ class Unisolated:
         raise SandboxFailure("container", _NOT_LIVE)
 
     async def remove_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """There is none."""
+        """Does nothing: there are no checkpoints."""
 
     async def close(self) -> None:
         await asyncio.gather(*(container.close() for container in list(self._open)))

@@ -29,7 +29,7 @@ _ROOT, _HELD = "root", "held"
 
 
 def first_user() -> int:
-    """Of the range: what TARS_JAX_USERS says; 0: containers share one user. Raises InputError."""
+    """First user of the range: what TARS_JAX_USERS says; 0: containers share one user. Raises InputError."""
     text = os.environ.get("TARS_JAX_USERS", str(FIRST))
     if not text.isdecimal() or not (int(text) == 0 or 1 << 16 <= int(text) <= (1 << 32) - 2 - EACH * BLOCKS):
         raise InputError(f"TARS_JAX_USERS must be the first of {EACH * BLOCKS} users from 65536 on, or 0; got {text!r}")
@@ -51,7 +51,7 @@ def take_block(first: int) -> tuple[int, int]:
 
 
 class Users:
-    """Those of one owner. Each belongs to who holds it, by name."""
+    """Users of one owner. Each belongs to who holds it, by name."""
 
     def __init__(self, folder: Path, block: int | None = None) -> None:
         """`block`: the first user; None: of the owner before, which has left the folder. Raises OSError."""
@@ -89,7 +89,7 @@ class Users:
         self._held[holder] = user
 
     def give_back(self, holder: str) -> None:
-        """Twice is once."""
+        """Gives a user back; a second call does nothing."""
         if (user := self._held.pop(holder, None)) is not None:
             folder = self._folder / str(user)
             with contextlib.suppress(FileNotFoundError):

@@ -113,7 +113,8 @@ def find(top: int, seeking: Collection[Sought], leaving_out: Collection[str] = (
 
 
 def tell(seeking: str, leaving_out: str) -> None:
-    """Of the root here, as JSON; both are JSON, too: for a program that looks at what another kernel shows."""
+    """Prints what is found below the root here, as JSON; both arguments are JSON, too: for a program that looks at what
+    another kernel shows."""
     wanted = [Sought(**each) for each in json.loads(seeking)]
     try:
         said: dict[str, object] = {

@@ -151,7 +151,7 @@ class Desktop:
 
     @property
     def processes(self) -> list[int]:
-        """Those that were started here, inside: each the first of a session of processes."""
+        """Processes that were started here, inside: each the first of a session of processes."""
         return [self._server.process, *self._started]
 
     @property

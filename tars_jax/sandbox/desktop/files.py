@@ -55,7 +55,7 @@ class Inside:
         return connected
 
     def close(self) -> None:
-        """Twice is once."""
+        """Closes the folder; a second call does nothing."""
         root, self._root = self._root, -1
         if root >= 0:
             os.close(root)

@@ -49,7 +49,7 @@ class PngEncoder:
 
 
 def _words(frame: np.ndarray) -> np.ndarray:
-    """np.uint32 [H, W]."""
+    """Pixels as words, np.uint32 [H, W]."""
     return frame.view(np.uint32)[..., 0]
 
 

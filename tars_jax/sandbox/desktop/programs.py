@@ -44,7 +44,7 @@ class _Unknown(Exception):
 
 
 class Programs:
-    """Those that draw on a display, and all that they have started."""
+    """Programs that draw on a display, and all that they have started."""
 
     def __init__(self, inside: Inside, server: int, clients: Callable[[], frozenset[int]]) -> None:
         """`clients`: asks the server, a process inside, for the others that are connected to it."""
@@ -89,7 +89,7 @@ class Programs:
         return found
 
     def _process(self, process: str, within_s: float, found: list[tuple[str, str]]) -> list[str]:
-        """Its children."""
+        """Finds the children of a process."""
         children: list[str] = []
         try:
             folder = self._inside.folder(f"/proc/{process}/task")

@@ -22,7 +22,7 @@ class Screenshot:
 
     @property
     def size(self) -> tuple[int, int]:
-        """(width, height)."""
+        """Size in pixels, (width, height)."""
         return self._frame.shape[1], self._frame.shape[0]
 
     @property

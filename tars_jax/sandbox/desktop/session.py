@@ -34,7 +34,7 @@ SHELL_FIND = 'for name in "$@"; do command -v "$name" >/dev/null 2>&1 && printf 
 
 
 async def find_applications(machine: Machine, inside: Inside, folder: str) -> dict[str, Sequence[str]]:
-    """Those of APPLICATIONS that are installed: name -> command. Raises SandboxFailure."""
+    """Finds those of APPLICATIONS that are installed: name -> command. Raises SandboxFailure."""
     programs = {command[0] for options in APPLICATIONS.values() for command in options}
     log = f"{folder}/output-{secrets.token_hex(4)}"
     process = await machine.start(["sh", "-c", SHELL_FIND, "sh", *sorted(programs)], output=log)

@@ -47,7 +47,7 @@ class PhoneConfig:
 
     @property
     def port(self) -> int:
-        """Of the ADB server; raises InputError where the environment has no number."""
+        """Port of the ADB server; raises InputError where the environment has no number."""
         given = os.environ.get("ANDROID_ADB_SERVER_PORT", "")
         if self.adb_port or not given:
             return self.adb_port or DEFAULT_PORT

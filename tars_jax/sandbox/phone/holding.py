@@ -11,8 +11,8 @@ from typing import TextIO
 
 
 def hold(name: str) -> TextIO | None:
-    """Until the file is closed, nobody else of this machine gets one of that name; None where another has it. Whoever
-    dies lets go of it."""
+    """Locks a name: until the file is closed, nobody else of this machine gets one of that name; None where another has
+    it. Whoever dies lets go of it."""
     folder = Path(tempfile.gettempdir(), f"tars_jax-phones-{os.geteuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     lock = open(folder / re.sub(r"[^\w.-]", "_", name), "w")  # noqa: SIM115 - held by whoever gets it

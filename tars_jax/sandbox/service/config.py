@@ -36,7 +36,7 @@ class Owner:
 
     @property
     def quotas(self) -> Mapping[str, int | None]:
-        """Of its computers, besides their number."""
+        """Quotas of the owner's computers, besides their number."""
         return {name: getattr(self, name) for name in COUNTED}
 
 

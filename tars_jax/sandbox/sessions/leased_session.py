@@ -81,7 +81,7 @@ class LeasedSession:
 
     @property
     def seconds_left(self) -> float:
-        """Until the lease is over; below 0 behind its end."""
+        """Seconds until the lease is over; below 0 behind its end."""
         return self._lease_ends - time.monotonic()
 
     @property

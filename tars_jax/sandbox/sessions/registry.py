@@ -102,7 +102,8 @@ class AllSessions:
 
 
 def new_id(node: str = "") -> str:
-    """Of a session; that of a node's session begins with the node's own, so that nobody has to look up where it is."""
+    """New id of a session; that of a node's session begins with the node's own, so that nobody has to look up where it
+    is."""
     return "-".join([*filter(None, [node]), secrets.token_hex(8)])
 
 

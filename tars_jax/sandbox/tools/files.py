@@ -233,7 +233,7 @@ class FolderWatch:
         self.lost = False  # more has happened than was kept
 
     async def changes(self, timeout_s: float = 10.0) -> list[tuple[str, str]]:
-        """Those since the last time, as soon as there are some; none after `timeout_s`."""
+        """Changes since the last call, as soon as there are some; none after `timeout_s`."""
         answer, _ = await self._machine.client.call(
             "changes", watch=self._number, timeout_s=timeout_s, patience_s=timeout_s + CALL_TIMEOUT_S
         )

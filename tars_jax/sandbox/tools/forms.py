@@ -131,7 +131,7 @@ class Toolbox:
         }  # fmt: skip
 
     def snapshot(self) -> Any:
-        """Of its shells, its kernel and its editor."""
+        """Snapshot of its shells, its kernel and its editor."""
         shells = {name: shell.snapshot() for name, shell in self._shells.items()}
         return {"shells": shells, "kernel": self._kernel.snapshot(), "editor": self._editor.snapshot()}
 

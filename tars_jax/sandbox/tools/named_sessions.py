@@ -48,7 +48,7 @@ class NamedSessions(Generic[S]):
         self._opening: dict[str, asyncio.Future[S]] = {}
 
     def known(self, name: str) -> S:
-        """Raises NotOpen."""
+        """The session of this name. Raises NotOpen."""
         if name not in self.named:
             among = ", ".join(self.named) or "none"
             raise NotOpen(f"{self._kind} must be one that is open; got {name!r:.200}, and there are: {among:.400}")
@@ -94,13 +94,13 @@ class NamedSessions(Generic[S]):
         raise TooMany(f"there may be {self.most} {self._kind} sessions at once{busy}; close one first")
 
     async def close_one(self, name: str) -> None:
-        """Raises NotOpen."""
+        """Closes the session of this name. Raises NotOpen."""
         session = self.known(name)
         del self.named[name], self.used[name]
         await session.close()
 
     async def close(self) -> None:
-        """Ends all."""
+        """Closes all sessions."""
         sessions, self.named, self.used = self.named, {}, {}
         with contextlib.suppress(GuestError, SandboxFailure):
             await asyncio.gather(*(session.close() for session in sessions.values()))

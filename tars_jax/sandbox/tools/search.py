@@ -60,7 +60,7 @@ class SearchResult:
 
 
 def check_pattern(query: FileQuery) -> None:
-    """Raises GuestError."""
+    """Checks a query's pattern. Raises GuestError."""
     try:
         re.compile(re.escape(query.pattern) if query.literal else query.pattern)
     except re.error as error:

@@ -132,7 +132,7 @@ class WebsiteSession:
         return page
 
     async def close(self) -> None:
-        """Twice is once."""
+        """Closes the session; a second call does nothing."""
         await self.keeper.close()
         await self.computer.close()
 

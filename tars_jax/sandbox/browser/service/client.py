@@ -86,17 +86,17 @@ class RemotePage:
         self._closed = False
 
     async def start(self, expression: str, *, seed: int, read: str | None = None) -> PageObservation:
-        """As Page.start."""
+        """Like `Page.start`."""
         return _observation(await self._call(Start(expression, seed, read)))
 
     async def act(
         self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
     ) -> PageObservation:
-        """As Page.act."""
+        """Like `Page.act`."""
         return _observation(await self._call(Act(tuple(events), advance_ms, read, rate)))
 
     async def evaluate(self, expression: str) -> Any:
-        """As Page.evaluate."""
+        """Like `Page.evaluate`."""
         return (await self._call(Evaluate(expression)))["value"]
 
     async def checkpoint(self) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class _Debugger:
         self._pending: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Until the client or the browser leaves."""
+        """Relays messages until the client or the browser leaves."""
         reading, writing = asyncio.create_task(self._read()), asyncio.create_task(self._write())
         slow = asyncio.create_task(self._too_slow.wait())
         done, waiting = await asyncio.wait({reading, writing, slow}, return_when=asyncio.FIRST_COMPLETED)

@@ -29,7 +29,7 @@ class PageLocation:
 
 
 async def place_of(page: Page) -> PageLocation:
-    """Raises as Page.evaluate."""
+    """Reads where a page is. Raises as `Page.evaluate`."""
     return PageLocation(**await page.evaluate(WHERE), storage=await page.storage())
 
 

@@ -76,7 +76,7 @@ class PageRecording:
         return recording
 
     def _drop_frames(self, index: int) -> None:
-        """Those from one line on: of calls that were not kept."""
+        """Drops frames from one line on: those of calls that were not kept."""
         for frame in (self.folder / FRAMES).iterdir():
             if frame.stem >= _frame(self.folder, index).stem:
                 frame.unlink()

@@ -71,11 +71,11 @@ class PageSession(LeasedSession):
     async def act(
         self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
     ) -> PageObservation:
-        """As Page.act."""
+        """Like `Page.act`."""
         return await self.call(Act(tuple(events), advance_ms, read, rate))
 
     async def evaluate(self, expression: str) -> Any:
-        """As Page.evaluate."""
+        """Like `Page.evaluate`."""
         return await self.call(Evaluate(expression))
 
     async def close(self) -> None:

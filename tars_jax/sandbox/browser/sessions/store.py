@@ -107,7 +107,7 @@ class PageStore:
         replace(self.folder / id / SESSION, _json({"lease": dataclasses.asdict(lease), "journal": _name(journal)}))
 
     def downloads(self, id: str, limit: int) -> Downloads:
-        """Those of a session, new or adopted. Raises OSError, ValueError, TypeError when they cannot be read."""
+        """Downloads of a session, new or adopted. Raises OSError, ValueError, TypeError when they cannot be read."""
         return Downloads(self.folder / id / DOWNLOADS, limit)
 
     def recording_folder(self, id: str) -> Path:

@@ -194,7 +194,7 @@ def _status(ran: CellResult) -> str:
 
 
 def _outputs(ran: CellResult, count: int) -> list[dict[str, Any]]:
-    """In nbformat's shape."""
+    """Outputs of a cell in nbformat's shape."""
     outputs: list[dict[str, Any]] = [
         {"output_type": "stream", "name": name, "text": text}
         for name, text in (("stdout", ran.stdout), ("stderr", ran.stderr))

@@ -41,7 +41,7 @@ class ComputerOptions(EnvironmentOptions):
 
 
 def allowed_entries(policy: NetworkPolicy) -> list[str]:
-    """Of an allow-list of ours: an IPv6 address stands in brackets there."""
+    """Entries of our allow-list: an IPv6 address stands in brackets there."""
     if policy.network_mode == NetworkMode.PUBLIC:
         return ["*"]
     return [f"[{host}]" if ":" in host else host for host in policy.allowed_hosts]

@@ -77,16 +77,16 @@ class HarborComputer(BaseEnvironment):
     # What Harbor calls these for while it makes a trial would end all other trials, too. `start` ends this one alone.
 
     def _validate_definition(self) -> None:
-        """Told by `start`."""
+        """Does nothing: `start` tells what cannot be used."""
 
     def _validate_gpu_support(self) -> None:
-        """Told by `start`."""
+        """Does nothing: `start` tells what cannot be used."""
 
     def _validate_tpu_support(self) -> None:
-        """Told by `start`."""
+        """Does nothing: `start` tells what cannot be used."""
 
     def _validate_windows_support(self) -> None:
-        """Told by `start`."""
+        """Does nothing: `start` tells what cannot be used."""
 
     def validate_network_policy_support(self, network_policy: NetworkPolicy | None = None) -> None:
         """Before the start told by `start`."""

@@ -16,7 +16,7 @@ _KEEPERS: set[asyncio.Task[None]] = set()
 
 
 async def shared_images(*, network: bool, near: bool) -> Images:
-    """Of the running loop. `network`: whether what is built reaches public hosts; `near`: as of `images.checked`.
+    """Images of the running loop. `network`: whether builds reach public hosts; `near`: as of `images.checked`.
 
     They end with the loop; after a kill of this process, the launcher ends them.
 
@@ -37,7 +37,8 @@ async def shared_images(*, network: bool, near: bool) -> Images:
 
 
 def leave(images: Images) -> None:
-    """Those that ask from now on get others: all that these had has ended, such as with their launcher."""
+    """Leaves these images, so that later calls get others: all that these had has ended, such as with their
+    launcher."""
     owners = _OWNERS[asyncio.get_running_loop()]
     for kind, opened in list(owners.items()):
         if opened.done() and not opened.exception() and opened.result() is images:
@@ -45,7 +46,7 @@ def leave(images: Images) -> None:
 
 
 async def _keep(kind: _Kind, opened: asyncio.Future[Images]) -> None:
-    """Until it is cancelled, as asyncio.run does to every task in the end."""
+    """Keeps images open until it is cancelled, as asyncio.run does to every task in the end."""
     network, near = kind
     try:
         async with Computers("namespaces", forks="files") as computers:

@@ -12,7 +12,7 @@ from tars_jax.web.network import Hosts
 
 
 class Reach:
-    """Nothing yet. Calls raise SandboxFailure."""
+    """Hosts and ports that a computer's programs can reach; none at first. Calls raise SandboxFailure."""
 
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
@@ -20,7 +20,7 @@ class Reach:
         self._forwards: list[PortForward] = []
 
     async def show(self, ports: Sequence[int]) -> None:
-        """Ports of this machine's loopback at the same numbers inside."""
+        """Shows ports of this machine's loopback at the same numbers inside."""
         for port in ports:
             self._forwards.append(await PortForward(self._machine, "127.0.0.1", port, at=port).__aenter__())
 
@@ -32,7 +32,8 @@ class Reach:
             self._outbound = await Outbound(self._machine, Hosts(hosts, public=True)).__aenter__()
 
     async def variables(self) -> Mapping[str, str]:
-        """Of programs that are to find the hosts. What programs inside have ended is opened anew."""
+        """Environment variables of programs that are to find the hosts. What programs inside have ended is opened
+        anew."""
         if closed := [forward for forward in self._forwards if not forward.is_open]:
             self._forwards = [forward for forward in self._forwards if forward.is_open]
             await _end(closed)

@@ -97,7 +97,7 @@ class OpenEnvServer:
             await websocket.close()
 
     async def _talk(self, websocket: WebSocket, session: OpenEnvSession) -> None:
-        """Until the client says close, or is gone."""
+        """Answers messages until the client says close, or is gone."""
         while True:
             try:
                 try:

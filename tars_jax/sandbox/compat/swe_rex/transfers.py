@@ -59,7 +59,8 @@ def transfer_of(error: Exception) -> Transfer:
 
 
 def _code(error: GuestError) -> str:
-    """Of a program that cannot be started, or a folder to begin in, the message alone says why."""
+    """Exit code of an error; of a program that cannot be started, or a folder to begin in, the message alone says
+    why."""
     if error.code == "input":
         for number, words in _ENDS.items():
             if str(error).endswith(f": {words}"):

@@ -52,7 +52,7 @@ async def _greeted(remote: RemoteGuest, name: str) -> None:
 
 @dataclasses.dataclass(eq=False)
 class GuestLease:
-    """Until `close`, the guest is nobody else's, and its home folder is empty as it begins."""
+    """Lease of a guest: until `close`, the guest is nobody else's, and its home folder is empty as it begins."""
 
     remote: RemoteGuest
     name: str  # HOST:PORT
@@ -82,7 +82,7 @@ class GuestLease:
                 await self.remote.client.call("lease", word=self.word, seconds=LEASE_S)
 
     async def close(self) -> None:
-        """Twice is once. A guest that does not answer is free when the lease is over."""
+        """Ends the lease; a second call does nothing. A guest that does not answer is free when the lease is over."""
         if self._renewing is not None:
             self._renewing.cancel()
             self._renewing = None
@@ -92,7 +92,7 @@ class GuestLease:
 
 
 class BareComputer:
-    """An `ActsOnComputer`."""
+    """A bare guest as an `ActsOnComputer`."""
 
     page = None
     functions: tuple[Function, ...] = ()
@@ -127,7 +127,7 @@ class BareComputer:
         await self._machine.start(argv)
 
     async def start_servers(self) -> None:
-        """There are none."""
+        """Does nothing: there are no MCP servers."""
 
     def leave_out(self, name: str, why: str) -> None:
         """There is nothing to leave out."""
@@ -170,7 +170,7 @@ class BareComputer:
 
 
 class BareDesktop:
-    """An `ActsOnDesktop`."""
+    """A bare guest's desktop as an `ActsOnDesktop`."""
 
     def __init__(self, remote: RemoteGuest, size: tuple[int, int]) -> None:
         self._remote, self.size = remote, size

@@ -35,11 +35,11 @@ class ProgramLines(Protocol):
     """A program inside. What it says is kept out here, a line each."""
 
     async def lines(self, after: int = 0, timeout_s: float = 0.0) -> list[bytes]:
-        """Those from number `after` on; where there is none yet, it is waited for so long. Raises SandboxFailure."""
+        """Lines from number `after` on; where there is none yet, waits `timeout_s` for one. Raises SandboxFailure."""
         ...
 
     async def close(self) -> None:
-        """Twice is once. The program hears that nobody listens."""
+        """Closes the lines; a second call does nothing. The program hears that nobody listens."""
         ...
 
 
@@ -132,11 +132,11 @@ class ActsOnComputer(TakesScene, Protocol):
 
     @property
     def functions(self) -> Sequence[Function]:
-        """Of MCP servers, behind `start_servers`."""
+        """Functions of MCP servers, after `start_servers`."""
         ...
 
     async def start_servers(self) -> None:
-        """Those of the spec, whose tools are `functions` then. Raises InputError, SandboxFailure."""
+        """Starts the MCP servers of the spec, whose tools are `functions` then. Raises InputError, SandboxFailure."""
         ...
 
     def leave_out(self, name: str, why: str) -> None:
@@ -163,5 +163,5 @@ class ActsOnComputer(TakesScene, Protocol):
         ...
 
     async def close(self) -> None:
-        """Twice is once."""
+        """Closes the computer; a second call does nothing."""
         ...

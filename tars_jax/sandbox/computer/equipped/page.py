@@ -38,7 +38,8 @@ READ = "({title: document.title, url: location.href, dialog: __clock.controls.fi
 
 
 class ComputerPage:
-    """Until `close`. Calls raise as those of `Page`, and SandboxFailure where the computer is gone."""
+    """A page of a computer's browser, open until `close`. Calls raise as those of `Page`, and SandboxFailure where the
+    computer is gone."""
 
     def __init__(self, machine: GuestMachine, folder: tempfile.TemporaryDirectory[str]) -> None:
         self._files, self._folder = Files(machine), folder
@@ -126,7 +127,7 @@ class ComputerPage:
         await self.page.choose_files(chosen)
 
     async def close(self) -> None:
-        """Twice is once."""
+        """Closes the page; a second call does nothing."""
         try:
             await self.page.close()
         finally:

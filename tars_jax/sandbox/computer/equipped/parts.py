@@ -85,7 +85,7 @@ class ComputerSpec:
 
 
 def check_parts(parts: tuple[str, ...]) -> None:
-    """Raises InputError."""
+    """Checks the names of parts. Raises InputError."""
     if unknown := [part for part in parts if part not in PARTS]:
         raise InputError(f"parts must be of {', '.join(PARTS)}; got {unknown[0]!r}")
 
@@ -184,7 +184,7 @@ class EquippedComputer:
         )  # fmt: skip
 
     async def fork(self, count: int = 1) -> list[EquippedComputer]:
-        """So many live copies, each with all programs, shells and windows as they are. They share nothing.
+        """Makes `count` live copies, each with all programs, shells and windows as they are. They share nothing.
 
         Raises SandboxFailure, also where programs cannot be copied live; InputError for a part that cannot be.
         """
@@ -205,7 +205,7 @@ class EquippedComputer:
         return copies
 
     def snapshots(self) -> dict[str, Any]:
-        """Of its parts, by name. Raises InputError for a part that cannot be copied."""
+        """Snapshots of its parts, by name. Raises InputError for a part that cannot be copied."""
         parts = {"toolbox": self.toolbox, "desktop": self.desktop, "phone": self.phone, "foreign": self.foreign}
         return {name: part.snapshot() for name, part in parts.items() if part is not None}
 
@@ -227,7 +227,7 @@ class EquippedComputer:
         return EquippedComputer(computer, desktop, toolbox, phone=phone, foreign=foreign, spec=self.spec)
 
     async def close(self) -> None:
-        """Twice is once. Nothing of the parts is left, whatever fails on the way."""
+        """Closes all parts; a second call does nothing. Nothing of the parts is left, whatever fails on the way."""
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(self.computer.close)
             if self.desktop is not None:

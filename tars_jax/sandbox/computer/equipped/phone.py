@@ -24,7 +24,8 @@ MOST_SAVED = 1 << 20  # bytes of a stand-in that is saved
 
 
 class ComputerPhone:
-    """Until `close`. `phone` acts; its calls raise SandboxFailure with a kind of `sandbox/phone/failures.py`."""
+    """A phone in a computer, open until `close`. `phone` acts; its calls raise SandboxFailure with a kind of
+    `sandbox/phone/failures.py`."""
 
     def __init__(self, machine: GuestMachine, phone: Phone, stand_in: StandIn | None) -> None:
         self.phone, self._stand_in = phone, stand_in
@@ -96,7 +97,7 @@ class ComputerPhone:
         return len(data)
 
     async def close(self) -> None:
-        """Twice is once."""
+        """Closes the phone; a second call does nothing."""
         stand_in, self._stand_in = self._stand_in, None
         if stand_in is not None:
             await asyncio.to_thread(stand_in.close)

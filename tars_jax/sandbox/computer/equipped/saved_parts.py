@@ -26,7 +26,7 @@ class SavedParts:
         return self.saved.bytes
 
     async def open(self) -> EquippedComputer:
-        """Raises SandboxFailure."""
+        """Opens a copy of the saved computer. Raises SandboxFailure."""
         computer: Computer = await self.equipped.computer.opened(self.saved)
         try:
             return await self.equipped.restored(computer, self.snapshots)
@@ -35,7 +35,7 @@ class SavedParts:
             raise
 
     async def remove(self) -> None:
-        """Twice is once."""
+        """Removes the saved computer; a second call does nothing."""
         await self.saved.remove()
 
 

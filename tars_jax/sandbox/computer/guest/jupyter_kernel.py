@@ -17,7 +17,7 @@ from kernel import write  # type: ignore[import-not-found]  # beside this file i
 
 
 def _own_folder() -> str:
-    """Of the session, which takes it along at its end, where its path is short enough for sockets."""
+    """Folder of the session, which takes it along at its end, where its path is short enough for sockets."""
     run = os.environ.get("TARS_JAX_RUN", "")
     return tempfile.mkdtemp(prefix=".kernel-", dir=run if run and len(run) < 70 else None)
 

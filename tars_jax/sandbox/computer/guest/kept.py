@@ -51,7 +51,7 @@ class Ends:
         self._tail.add(data)
 
     def skip(self, count: int) -> None:
-        """So many bytes are lost here."""
+        """Notes that `count` bytes are lost here."""
         self._room = 0
         self._tail.skip(count)
 

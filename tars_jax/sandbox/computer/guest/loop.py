@@ -110,7 +110,7 @@ class Loop:
             pass
 
     def run(self, each_time: Callable[[], None]) -> None:
-        """Until `stopped`; `each_time` is called whenever something woke it."""
+        """Runs until `stopped`; `each_time` is called whenever something woke it."""
         while not self.stopped:
             timeout = max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
             for key, events in self._selector.select(timeout):

@@ -81,7 +81,7 @@ def system(command: str) -> int | None:
 
 
 def lines(command: str) -> list[str]:
-    """What it writes."""
+    """Lines that a command writes."""
     return subprocess.run(_filled(command), shell=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
 
 

@@ -300,7 +300,7 @@ def _pipe() -> tuple[int, int]:
 
 
 def _children() -> list[int]:
-    """Of this process."""
+    """Children of this process."""
     found: list[int] = []
     for thread in os.listdir("/proc/self/task"):
         with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:

@@ -68,7 +68,7 @@ class Adoption:
                 self._disks[id] = os.open(f"/proc/{pid}/fd/{disk}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def release(self, id: str, status: int) -> None:
-        """It has ended."""
+        """Notes that a container has ended."""
         self._statuses[id] = status
         if (disk := self._disks.pop(id, None)) is not None:
             os.close(disk)
@@ -97,7 +97,7 @@ class Adoption:
 
     @property
     def wait_s(self) -> float | None:
-        """Until the next container is kept no more."""
+        """Seconds until the next container is kept no more."""
         if self._since is None:
             return None
         ends = [self._since + seconds for seconds in self._keep.values()]

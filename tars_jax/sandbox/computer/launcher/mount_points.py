@@ -34,6 +34,6 @@ def make_real(root: str, folders: Iterable[str], owner: int) -> None:
 
 
 def remove_link(root: str, path: str) -> None:
-    """Of a place whose folder is real already, where a file is to be mounted."""
+    """Removes the link at a place whose folder is real already, where a file is to be mounted."""
     if os.path.islink(root + path):
         os.unlink(root + path)

@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def remove_tree(path: Path | str) -> None:
-    """Twice is once. What cannot be removed stays."""
+    """Removes a tree; a second call does nothing. What cannot be removed stays."""
     for command in (["chmod", "-R", "u+rwX", "--"], ["rm", "-rf", "--"]):
         subprocess.run([*command, str(path)], stdin=subprocess.DEVNULL, capture_output=True)

@@ -97,7 +97,7 @@ class AndroidWorldClient:
         self._post("/task/tear_down", task_type=task_type, task_idx=index)
 
     def score(self, task_type: str, index: int) -> float:
-        """0 to 1."""
+        """Score of a task, 0 to 1."""
         said = self._get("/task/score", task_type=task_type, task_idx=index).get("score")
         score = float(said) if said is not None and (isinstance(said, bool) or is_number(said)) else -1.0
         if not 0 <= score <= 1:

@@ -127,7 +127,7 @@ class AdbConnection:
         await self._writer.drain()
 
     async def run(self) -> None:
-        """Until the other side leaves, or sends what is no ADB; then all streams have ended."""
+        """Answers until the other side leaves, or sends what is no ADB; then all streams have ended."""
         try:
             if await self._greet():
                 while (packet := await read_packet(self._reader)) is not None:

@@ -44,7 +44,7 @@ class _Pending:
 
 
 class Openings:
-    """Those of all owners, each for as long as its session lives. Sessions of the process before bring theirs."""
+    """Openings of all owners, each for as long as its session lives. Sessions of the process before bring theirs."""
 
     def __init__(self, sessions: AllSessions) -> None:
         self._sessions = sessions

@@ -38,7 +38,7 @@ class _One:
 
 
 class Answers:
-    """Those of one session. Without a folder they end with this process."""
+    """Answers of one session. Without a folder they end with this process."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -46,7 +46,7 @@ class Answers:
         self._numbers = itertools.count()
 
     def load(self) -> None:
-        """Those of the process before. What is unreadable was never answered."""
+        """Loads the answers of the process before. What is unreadable was never answered."""
         if self._folder is None or not self._folder.is_dir():
             return
         found = []

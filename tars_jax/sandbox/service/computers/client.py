@@ -102,7 +102,7 @@ class RemoteComputer:
         return (await self._request("POST", "suspend", {}))["suspended"]
 
     async def resume(self) -> None:
-        """Twice is once."""
+        """Resumes the computer; a second call does nothing."""
         await self._request("POST", "resume", {})
 
     async def record(self) -> None:

@@ -58,7 +58,7 @@ class DesktopCalls(SessionPart):
 
     @property
     def sessions(self) -> frozenset[int]:
-        """Of processes: what the desktop has started, and what was started from its menus."""
+        """Sessions of processes: what the desktop has started, and what was started from its menus."""
         return frozenset(self.desktop.processes)
 
     def own(self) -> set[int]:
@@ -127,7 +127,7 @@ class DesktopCalls(SessionPart):
 
 
 def _settle(fields: Fields) -> Settle | None:
-    """Raises RequestError, InputError."""
+    """Reads how long to wait for a still screen. Raises RequestError, InputError."""
     if (value := fields.value("settle")) is None:
         return None
     given, usual = Fields(value, "settle"), Settle()

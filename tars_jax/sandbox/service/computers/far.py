@@ -138,7 +138,7 @@ class FarComputer:
 
 @dataclasses.dataclass(frozen=True)
 class FarFollowedProgram:
-    """A `Told`."""
+    """A remote followed program as a `Told`."""
 
     remote: RemoteComputer
     process: int
@@ -164,7 +164,7 @@ class FarPicture:
 
 
 class FarDesktop:
-    """An `ActsOnDesktop`."""
+    """A remote desktop as an `ActsOnDesktop`."""
 
     def __init__(self, remote: RemoteComputer, spec: ComputerSpec) -> None:
         self._remote, self.config = remote, spec.desktop
@@ -191,7 +191,7 @@ class FarDesktop:
 
 
 class FarPage:
-    """An `ActsOnComputerPage`."""
+    """A remote page as an `ActsOnComputerPage`."""
 
     def __init__(self, remote: RemoteComputer) -> None:
         self._remote = remote

@@ -24,7 +24,7 @@ from tars_jax.web.protocol import Fields
 
 
 class ComputersKind:
-    """A `Kind`."""
+    """Computers as a `Kind` of session."""
 
     name = ComputerSession.kind
 

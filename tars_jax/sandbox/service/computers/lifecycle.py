@@ -81,7 +81,7 @@ class ComputerLifecycle(LeasedSession):
         self._keep_parts()
 
     def snapshots(self) -> dict[str, Any]:
-        """Of the parts, for `begin` with the same computer, or a copy of it."""
+        """Snapshots of the parts, for `begin` with the same computer, or a copy of it."""
         return {name: snapshot for name, part in self.parts.items() if (snapshot := part.snapshot()) is not None}
 
     def _keep_parts(self) -> None:

@@ -53,7 +53,7 @@ class PageCalls(SessionPart):
         return {"url": self._url}
 
     async def open(self) -> None:
-        """Raises SandboxFailure."""
+        """Opens the page. Raises SandboxFailure."""
         async with self._turn:
             await self._opened()
 

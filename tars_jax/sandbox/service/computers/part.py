@@ -37,7 +37,7 @@ class SessionPart:
         return ""
 
     def snapshot(self) -> Any:
-        """As JSON."""
+        """Snapshot of the part, as JSON."""
         return None
 
     async def detach(self) -> None:
@@ -47,7 +47,7 @@ class SessionPart:
         """With the next call."""
 
     async def close(self) -> None:
-        """Twice is once."""
+        """Closes the part; a second call does nothing."""
 
 
 def seconds(fields: Fields, default: float, name: str = "timeout_s") -> float:

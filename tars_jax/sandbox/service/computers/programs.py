@@ -22,7 +22,7 @@ Work = Callable[[], Awaitable[Any]]
 
 
 class ProgramCalls(SessionPart):
-    """Of every session with a shell. What a heard program has said ends with this process."""
+    """Program calls of every session with a shell. What a heard program has said ends with this process."""
 
     def __init__(self, machine: GuestMachine, snapshot: Mapping[str, Any] | None = None) -> None:
         """`snapshot`: of the part that this one follows. Raises KeyError, TypeError, ValueError for what is none."""

@@ -42,7 +42,7 @@ class ComputerSession(ComputerLifecycle):
 
     @property
     def env(self) -> dict[str, str]:
-        """Of programs that are started beside the parts: a terminal, for instance."""
+        """Environment variables of programs that are started beside the parts: a terminal, for instance."""
         return {} if self.desktop is None else dict(self.desktop.env)
 
     async def call(self, value: Any, *, idempotency_key: str | None = None, person: bool = False) -> Any:
@@ -171,7 +171,7 @@ class ComputerSession(ComputerLifecycle):
 
 
 def _sought(fields: Fields) -> Sought:
-    """Raises RequestError."""
+    """Reads what is sought. Raises RequestError."""
     sought = Sought(fields.text("name"), fields.integer("size", 0, 0, 1 << 40) or 0, fields.text("sha256"))
     fields.done()
     return sought

@@ -234,12 +234,13 @@ class ComputerSessions:
                 await self._release(opened[0])
 
     async def suspend(self, session: ComputerSession) -> str:
-        """Until a call or `resume`: "disk" or "paused". Its lease runs on. Raises InputError, SandboxFailure."""
+        """Suspends the computer until a call or `resume`: "disk" or "paused". Its lease runs on. Raises InputError,
+        SandboxFailure."""
         with session.in_use():
             return await session.suspend()
 
     async def resume(self, session: ComputerSession) -> None:
-        """Twice is once. Raises SandboxFailure; the computer has then gone."""
+        """Resumes the computer; a second call does nothing. Raises SandboxFailure; the computer has then gone."""
         with session.in_use():
             await session.resume()
             session.computer  # noqa: B018 (raises what there is to say when it has gone)

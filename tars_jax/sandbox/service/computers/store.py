@@ -84,7 +84,7 @@ class SessionFolders:
         return SessionFolder(self._folder / id)
 
     def find(self) -> Iterator[StoredComputer]:
-        """Those of the process before. What cannot be read is removed: nobody could use it."""
+        """Finds the sessions of the process before. What cannot be read is removed: nobody could use it."""
         for path in sorted(self._folder.iterdir()):
             if not ID.fullmatch(path.name):
                 continue

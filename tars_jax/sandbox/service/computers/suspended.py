@@ -34,7 +34,7 @@ class SuspendedComputer:
         return checkpoint_to_json(self.checkpoint)
 
     async def restore(self, spec: ComputerRequest) -> Computer:
-        """Raises SandboxFailure."""
+        """Restores the computer. Raises SandboxFailure."""
         return await self.computers.restore(spec.container, self.checkpoint, self.token)
 
     async def remove(self) -> None:

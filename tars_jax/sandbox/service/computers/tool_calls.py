@@ -53,7 +53,7 @@ class ToolCalls(SessionPart):
 
     @property
     def sessions(self) -> frozenset[int]:
-        """Of processes: those of the servers, and what they have started."""
+        """Sessions of processes: those of the servers, and what they have started."""
         return frozenset(self.own())
 
     def words(self) -> str:

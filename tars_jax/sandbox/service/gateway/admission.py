@@ -38,7 +38,7 @@ def watch_token(lease: Lease) -> str:
 
 
 class Grants:
-    """Of all sessions; what is kept of cookies and grants is their digest."""
+    """Grants of all sessions; what is kept of cookies and grants is their digest."""
 
     def __init__(self) -> None:
         self._grants: dict[str, tuple[str, float, Right]] = {}  # -> session, until when

@@ -33,7 +33,8 @@ def named_by(headers: Headers) -> set[bytes]:
 
 
 def to_inside(headers: Headers, target: Target, host: str, scheme: str, *, by_header: bool) -> Headers:
-    """Of a request. `by_header`: a header with a token has opened the gateway, and is not the program's."""
+    """Headers of a request to a program inside. `by_header`: a header with a token has opened the gateway, and is not
+    the program's."""
     own = named_by(headers) | HOP
     opener = next((name for name in OPENERS if any(given.lower() == name for given, _ in headers)), b"")
     passed: Headers = []
@@ -67,7 +68,7 @@ def _as_inside(value: bytes, target: Target, host: str, scheme: str) -> bytes:
 
 
 def to_outside(headers: Iterable[tuple[bytes, bytes]], target: Target) -> Headers:
-    """Of an answer."""
+    """Headers of an answer to the client."""
     given = [(name.lower(), value) for name, value in headers]
     own = named_by(given) | HOP | STICKY
     passed: Headers = []

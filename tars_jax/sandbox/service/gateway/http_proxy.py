@@ -33,7 +33,7 @@ async def connected(machine: GuestMachine, port: int) -> Streams:
 
 
 class HttpProxy:
-    """One exchange."""
+    """Proxies one HTTP exchange."""
 
     def __init__(
         self, streams: Streams, to_outside: Callable[[Iterable[tuple[bytes, bytes]]], Headers], used: Callable[[], None]

@@ -35,7 +35,7 @@ class Target:
 
     @property
     def prefix(self) -> str:
-        """Of the path, before `rest`."""
+        """Prefix of the path, before `rest`."""
         port = "" if self.port is None else f"/{self.port}"
         return f"/s/{self.id}/{self.mount}{port}" if self.mount else f"/s/{self.id}"
 

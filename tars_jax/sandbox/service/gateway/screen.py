@@ -130,7 +130,7 @@ class _InputControl:
 
 
 class _Viewer:
-    """One connection."""
+    """One viewer's connection."""
 
     def __init__(
         self, socket: WebSocket | TcpSocket, session: ComputerSession, desktop: Desktop, control: _InputControl, *,

@@ -64,7 +64,7 @@ class InsideSocket:
             raise RequestError(words, status=502, code="no_socket") from error
 
     async def messages(self, deliver: Callable[[str | bytes], object]) -> None:
-        """Until it closes; what `deliver` gives is awaited."""
+        """Delivers messages until the socket closes; what `deliver` gives is awaited."""
         events = self._first
         while True:
             for event in events:

@@ -11,7 +11,7 @@ class Nodes(ServiceClient):
     """With the operator's key; their sessions are those of a `ComputerClient` at the same address."""
 
     async def list(self) -> list[dict[str, Any]]:
-        """Those that live: id, name, address, capacity, free, ready, kinds, draining."""
+        """Lists the nodes that live: id, name, address, capacity, free, ready, kinds, draining."""
         return list((await self.request("GET", "/v1/nodes"))["nodes"])
 
     async def drain(self, node: str) -> None:

@@ -35,7 +35,7 @@ class LiveNodes:
         self._heard[id] = _Heard(address, self._now() + seconds)
 
     def addresses(self) -> dict[str, str]:
-        """By id."""
+        """Addresses of live nodes, by id."""
         self._heard = {id: each for id, each in self._heard.items() if each.until > self._now()}
         return {id: each.address for id, each in self._heard.items()}
 

@@ -62,7 +62,8 @@ class NodeClient:
         return {node: each for node, each in zip(nodes, answers, strict=True) if isinstance(each, tuple)}
 
     async def statuses(self, owner: str, key: str | None = None) -> list[NodeStatus]:
-        """Of the nodes that answer; behind a manager's start, of those that live. `key`: of `owner`, None: all."""
+        """Statuses of the nodes that answer; behind a manager's start, of those that live. `key`: of `owner`, None:
+        all."""
         await self._nodes.settled()
         asked = urllib.parse.urlencode({"owner": owner, **({} if key is None else {"key": key})})
         told = await self.ask_all("GET", f"/v1/node?{asked}", owner, STATUS_S)

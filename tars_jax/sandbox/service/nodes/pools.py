@@ -117,7 +117,7 @@ class Pools:
             self._stop_waiting(None, count)
 
     def give_places(self, count: int) -> None:
-        """Of those that were taken, and nothing was opened in."""
+        """Gives back places that were taken, and nothing was opened in."""
         self._used -= count
         self._tell()
 
@@ -166,7 +166,7 @@ class Pools:
             raise
 
     async def _end_later(self, opening: asyncio.Future[Sandbox]) -> None:
-        """Of a sandbox that nobody waits for any more."""
+        """Ends a sandbox, once it is open, that nobody waits for any more."""
         try:
             sandbox = await opening
         except (SandboxFailure, InputError, OSError):

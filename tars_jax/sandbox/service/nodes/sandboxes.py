@@ -31,7 +31,7 @@ class Spec:
 
 
 def spec_of(body: Mapping[str, Any], owner: str) -> Spec:
-    """Of a request's body, {"kind": ..., ...}. Raises RequestError and InputError for a computer that cannot be.
+    """Spec of a request's body, {"kind": ..., ...}. Raises RequestError and InputError for a computer that cannot be.
 
     A computer's spec is written out, so that what is said and what is left to the default is the same. What belongs to
     an owner, as snapshots do, is opened for that one alone.
@@ -56,7 +56,7 @@ class Sandbox(Protocol):
         ...
 
     async def close(self) -> None:
-        """Twice is once."""
+        """Closes the sandbox; a second call does nothing."""
         ...
 
 

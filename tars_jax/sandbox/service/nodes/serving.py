@@ -33,7 +33,8 @@ class NodeAddress:
 def node_service(
     preview_domain: str = "localhost", roots: Sequence[Path] = (), assets: Path | None = None
 ) -> ServiceConfig:
-    """Of a node's sandbox service. Names and keys are looked at by managers: it takes any name, and no key opens it."""
+    """Config of a node's sandbox service. Names and keys are looked at by managers: it takes any name, and no key opens
+    it."""
     nobody = Owner(OPERATOR, secrets.token_urlsafe(24))
     return ServiceConfig((nobody,), "0.0.0.0", 0, tuple(roots), preview_domain=preview_domain, assets=assets)
 

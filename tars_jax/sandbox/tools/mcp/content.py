@@ -21,7 +21,7 @@ MOST_BLOCKS = 1000
 
 
 def answer_of(result: types.CallToolResult) -> Answer:
-    """Of what cannot be shown, such as sound, a line says what it was."""
+    """Answer of a tool; of what cannot be shown, such as sound, a line says what it was."""
     texts: list[str] = []
     images: list[bytes] = []
     for block in result.content[:MOST_BLOCKS]:

@@ -63,7 +63,7 @@ class ForeignServer:
             raise SandboxFailure("mcp", f"server {self.spec.name} did not start: {error}") from error
 
     async def close(self) -> None:
-        """Twice is once."""
+        """Closes the server; a second call does nothing."""
         self._machine.links.remove(self)
         left, self._left = self._left, None
         await self._end()
@@ -281,7 +281,7 @@ class _NoServer(Exception):
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Of a group of errors, the first."""
+    """First error of a group of errors."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -61,7 +61,7 @@ class ServerSpec:
 
     @property
     def binds(self) -> dict[str, Path]:
-        """For `ContainerSpec.binds`."""
+        """Bind mounts for `ContainerSpec.binds`."""
         return {path: Path(path) for path in self.show}
 
 

@@ -55,7 +55,7 @@ class Dialer(CallsNumbers):
 
     @staticmethod
     def _lower(layout: Layout, above: float) -> Box:
-        """Of the one button at the lower end."""
+        """Box of the one button at the lower end."""
         top = layout.height - above
         return Box(layout.width / 2 - 60, top, layout.width / 2 + 60, top + 46)
 

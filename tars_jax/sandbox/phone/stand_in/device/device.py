@@ -74,7 +74,7 @@ class StandInDevice:
         return self.properties.get(name, "")
 
     def now(self) -> int:
-        """Milliseconds since 1970."""
+        """Milliseconds since 1970, by the device's clock."""
         return self._now
 
     def pass_time(self, milliseconds: int) -> None:
@@ -122,7 +122,7 @@ class StandInDevice:
 
     @property
     def rotation(self) -> int:
-        """Quarter turns, 0..3."""
+        """Rotation in quarter turns, 0..3."""
         value = self.setting("system", "user_rotation")
         return int(value) % 4 if value.isdigit() and self.setting("system", "accelerometer_rotation") != "1" else 0
 

@@ -89,7 +89,7 @@ class Storage:
                 self._used -= len(self._entries.pop(other).content or b"")
 
     def names(self, path: str) -> list[str]:
-        """Of what is in a folder, sorted."""
+        """Names of what is in a folder, sorted."""
         name = self.normal(path)
         entry = self._entries.get(name)
         if entry is None:
