@@ -1,4 +1,4 @@
-"""What comes over wires and from files as typed values: msgspec decodes, errors are sentences of ours.
+"""Decoding of wires and files into typed values: msgspec decodes, errors are sentences of ours.
 
     @dataclass(frozen=True)
     class Order:
@@ -63,7 +63,7 @@ def decoded(value: Any, kind: type[_Kind], where: str = "", *, unknown: str | No
 
 
 def decoded_json(data: bytes, kind: type[_Kind], where: str = "", *, unknown: str | None = UNKNOWN) -> _Kind:
-    """What the text of a JSON value holds, such as a line of many: quick where nothing is wrong.
+    """Decodes the text of a JSON value, such as a line of many: quick where nothing is wrong.
 
     A field that is unknown is an error only of a msgspec.Struct that says so (`forbid_unknown_fields`).
     """
@@ -79,14 +79,14 @@ def decoded_json(data: bytes, kind: type[_Kind], where: str = "", *, unknown: st
 
 
 def decoded_file(file: Path, kind: type[_Kind], *, unknown: str | None = UNKNOWN) -> _Kind:
-    """What a JSON file holds; raises InputError that names file and field."""
+    """Decodes a JSON file; raises InputError that names file and field."""
     return decoded(read_json(file), kind, f"{file}: field ", unknown=unknown)
 
 
 def decoded_lines(
     file: Path, kind: type[_Kind], what: str = "an object of JSON", *, unknown: str | None = UNKNOWN
 ) -> Iterator[tuple[str, _Kind]]:
-    """Of each line of a file where it stands, as "FILE:NUMBER", and what it holds (`json_fields.read_json_lines`)."""
+    """Decodes each line of a file, with its place as "FILE:NUMBER" (`json_fields.read_json_lines`)."""
     for where, value in read_json_lines(file, what):
         yield where, decoded(value, kind, f"{where}: ", unknown=unknown)
 

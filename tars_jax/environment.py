@@ -45,7 +45,7 @@ class CannotSay(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Observation:
-    """What a policy sees: a screenshot, or text, or both."""
+    """An observation that a policy sees: a screenshot, or text, or both."""
 
     screenshot: bytes = b""  # PNG; empty: none
     text: str = ""  # what a tool, a terminal or the environment says
@@ -62,7 +62,7 @@ class Observation:
     def decoded(
         cls, screenshot: bytes, pixels: np.ndarray, text: str = "", info: Mapping[str, Any] | None = None
     ) -> Self:
-        """Of a screenshot whose pixels are at hand, so that nobody decodes it again."""
+        """Makes an observation of a screenshot whose pixels are at hand, so that nobody decodes it again."""
         observation = cls(screenshot, text, info or {})
         vars(observation)["pixels"] = pixels
         return observation
@@ -88,7 +88,7 @@ class Observation:
 
 @dataclasses.dataclass(frozen=True)
 class Transition:
-    """What a turn's actions led to."""
+    """Result of a turn's actions."""
 
     observation: Observation
     reward: float = 0.0
@@ -112,7 +112,7 @@ class Function:
 
 @dataclasses.dataclass(frozen=True)
 class ActionSpace:
-    """What can be done in an environment."""
+    """Actions that an environment takes."""
 
     platform: str = "game"  # one of PLATFORMS: how prompts introduce the actions
     actions: tuple[str, ...] = ()  # GUI actions, by their names in `tars_jax.agent.actions.FUNCTIONS`
@@ -146,7 +146,7 @@ class ActionSpace:
 
 @dataclasses.dataclass(frozen=True)
 class Verification:
-    """How a task's success is told."""
+    """The way in which a task's success is told."""
 
     by: str = "environment"  # one of VERIFIERS
     reference: str = ""  # the answer that a judge compares with; empty: a judge alone
@@ -174,7 +174,7 @@ class Task:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Task:
-        """Inverse of `to_json`.
+        """Reads what `to_json` wrote.
 
         Raises InputError for a missing, unknown, ill-typed or impossible field.
         """
@@ -202,12 +202,12 @@ class Environment(Protocol):
 
     @property
     def action_space(self) -> ActionSpace:
-        """Of the running episode; before the first, of any."""
+        """Action space of the running episode; before the first, of any."""
         ...
 
     @property
     def instruction(self) -> str:
-        """What the agent is asked to do in the running episode; empty: the task says it."""
+        """Instruction of the running episode; empty: the task says it."""
         ...
 
     async def reset(self, task: Task) -> Observation:

@@ -90,7 +90,7 @@ class Fields:
         return value
 
     def of_type(self, name: str, kind: type) -> Any:
-        """Of exactly this type of Python's."""
+        """Value of exactly this type of Python's."""
         if type(value := self.value(name)) is not kind:
             raise self.error(name, f"a value of type {kind.__name__}")
         return value
@@ -160,7 +160,7 @@ def read_object_text(text: str, field: str) -> dict[str, Any]:
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a TOML file holds; raises InputError that names the file if it is missing, cut short or no TOML."""
+    """Reads a TOML file; raises InputError that names the file if it is missing, cut short or no TOML."""
     try:
         return tomllib.loads(pathlib.Path(path).read_text("utf-8-sig"))
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""How the command is called: in a checkout by its script, from a wheel by the name that pip gave it."""
+"""The command's name: in a checkout its script, from a wheel the name that pip gave it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GIVEN_PATH = "TARS_JAX_PYTHONPATH"  # set by launch/machine.sh: what PYTHONPATH 
 
 
 def resume_command(experiment: str, run: pathlib.Path, root: pathlib.Path = SHIPPED.parents[1]) -> str:
-    """What goes on with a run, as a shell takes it where the user stands. `root`: of the checkout."""
+    """Command that resumes a run, as a shell takes it where the user stands. `root`: of the checkout."""
     folder = from_here(run)
     words = [_program(root), experiment, f"--config={folder}/config.json", f"--config.run={folder}"]
     return f"{_path()}{shlex.join(words)}"

@@ -1,4 +1,4 @@
-"""What a user brings is named in one way, whatever it is: package.module:attribute, or an installed entry point.
+"""Plug-ins: what a user brings is named by package.module:attribute, or by an installed entry point.
 
 JUDGES = Plugins("judge", "tars_jax.judges")
 judge = JUDGES.load("mine.rewards:exact")           # or the name of an entry point of that group
@@ -33,7 +33,7 @@ class Plugins:
     group: str  # of the entry points
 
     def load(self, name: str, ours: Mapping[str, Any] | None = None) -> Any:
-        """What `name` stands for: one of `ours`, package.module:attribute, or an entry point of the group.
+        """Loads what `name` stands for: one of `ours`, package.module:attribute, or an entry point of the group.
 
         Raises InputError where there is nothing of that name.
         """
@@ -53,7 +53,7 @@ class Plugins:
         )
 
     def entry_points(self) -> Mapping[str, importlib.metadata.EntryPoint]:
-        """Of all installed packages, by name."""
+        """Entry points of all installed packages, by name."""
         return _entry_points(self.group, tuple(sys.path))
 
     def _attribute(self, name: str) -> Any:

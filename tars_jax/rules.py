@@ -1,4 +1,4 @@
-"""What a field of a config is, said once, where its dataclass is: default, `--help`'s sentence, and what it must be.
+"""Fields of configs, each said once, where its dataclass is: default, `--help`'s sentence, and rule.
 
     @dataclasses.dataclass(frozen=True)
     class PoolConfig:
@@ -22,7 +22,7 @@ MOST_SEED = 2**32 - 1  # as numpy has it
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """What a field must be beyond its type."""
+    """Rule for a field's value, beyond its type."""
 
     accepts: Callable[[Any], bool]
     allowed: str  # completes the sentence "FIELD must be ..."

@@ -51,9 +51,8 @@ def table_files(folder: Path, split: str = "train") -> list[Path]:
 
 
 def rows_of(file: Path) -> Iterator[dict[str, Any]]:
-    """Of a Parquet or an Arrow file. A column has all fields that any row has, and says null in the others: such fields
-    are left out. Raises InputError for a damaged file, and where pyarrow is not installed.
-    """
+    """Rows of a Parquet or an Arrow file. A column has all fields that any row has, and says null in the others: such
+    fields are left out. Raises InputError for a damaged file, and where pyarrow is not installed."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

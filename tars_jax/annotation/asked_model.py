@@ -14,7 +14,7 @@ from tars_jax.judges.endpoint import EndpointModel
 
 
 def name_of(model: EndpointModel) -> str:
-    """What stands in the data for who wrote it."""
+    """Name of the model as it stands in the data that it wrote."""
     return model.model or model.address
 
 

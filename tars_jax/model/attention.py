@@ -38,7 +38,7 @@ CUDNN_WINDOWS, CUDNN_TOKENS = (8, 16), 512
 
 @flax.struct.dataclass
 class SegmentSpans:
-    """Where each run of equal segments of a row begins and how long it is; -1 for spans that there are not."""
+    """Spans of equal segments of a row: where each begins and how long it is; -1 for spans that there are not."""
 
     starts: jax.Array  # [B, W + 1] int32
     lengths: jax.Array  # [B, W] int32
@@ -47,7 +47,7 @@ class SegmentSpans:
 
 @flax.struct.dataclass
 class Visible:
-    """What the tokens of packed rows may look at; one of the three."""
+    """Attention mask of packed rows; one of the three."""
 
     mask: jax.Array | None = None  # [B, T, T]; nobody sees a later index
     segments: jax.Array | None = None  # [B, T]: itself and what is before it in its own segment
@@ -66,7 +66,7 @@ def within_segments(segments: jax.Array, backend: str) -> Visible:
 
 
 def most_windows(backend: str, row_length: int) -> int:
-    """How many windows a packed row may hold for this backend."""
+    """Most windows that a packed row may hold for this backend."""
     fewest, most = CUDNN_WINDOWS
     return min(max(row_length // CUDNN_TOKENS, fewest), most) if backend == "cudnn" else row_length
 

@@ -72,7 +72,8 @@ class Cache:
         return tuple(Cache(zeros(depth, order.keys), zeros(depth, order.values), order) for depth in groups)
 
     def mapped(self, function: Callable[..., Any], *others: Cache) -> Self:
-        """Of `function`, called with the axes of keys ("LSKMH" or so) and the keys of all these caches, then values."""
+        """A cache of the results of `function`, called with the axes of keys ("LSKMH" or so) and the keys of all these
+        caches, then values."""
         keys = function("L" + self.order.keys, self.keys, *(each.keys for each in others))
         return type(self)(
             keys, function("L" + self.order.values, self.values, *(each.values for each in others)), self.order

@@ -136,7 +136,7 @@ class ModelConfig:
 
     @property
     def layer_runs(self) -> tuple[int, ...]:
-        """How many layers of one kind follow each other, from the first on: one run, where all are alike."""
+        """Numbers of consecutive layers of one kind, from the first on: one run, where all are alike."""
         kinds = itertools.groupby(range(self.depth), key=lambda layer: layer in self.dense_layers)
         return tuple(len(list(layers)) for _, layers in kinds)
 
@@ -155,7 +155,7 @@ class ModelConfig:
 
     @property
     def experts_backend(self) -> str:
-        """What computes the experts on this platform."""
+        """Backend that computes the experts on this platform."""
         return self.execution.experts_backend(self.dtype, self.width, self.expert_width)
 
 
@@ -167,7 +167,7 @@ def _require_sizes(config: Any, prefix: str, names: tuple[str, ...]) -> None:
 
 
 def config_to_json(config: ModelConfig) -> dict[str, Any]:
-    """What a checkpoint records of its model: every field but `execution`, which is not part of what it computes."""
+    """A checkpoint's record of its model: every field but `execution`, which is not part of what it computes."""
     values = dataclasses.asdict(config)
     del values["execution"]
     return values

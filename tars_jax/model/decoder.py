@@ -34,7 +34,7 @@ from tars_jax.model.sharding import constrain
 
 @flax.struct.dataclass
 class AttentionContext:
-    """Where the new tokens stand and what they may look at; the same for every layer."""
+    """Positions of the new tokens and their mask; the same for every layer."""
 
     cosine: jax.Array  # [B, T, H / 2]
     sine: jax.Array  # [B, T, H / 2]
@@ -50,7 +50,7 @@ def norm(config: ModelConfig, name: str) -> nn.RMSNorm:
 
 
 class Layer(NamedTuple):
-    """What differs between layers, apart from their parameters; a leading axis L in the scan."""
+    """Differences between layers, apart from their parameters; a leading axis L in the scan."""
 
     number: jax.Array  # scalar int32
     place: jax.Array  # scalar int32, in its group
@@ -152,7 +152,7 @@ class Decoder(nn.Module):
 
 
 def group_names(groups: int) -> tuple[str, ...]:
-    """Of the parameters of each group, in those of the decoder."""
+    """Names of the parameters of each group, in those of the decoder."""
     return ("layers",) if groups == 1 else tuple(f"layers_{group}" for group in range(groups))
 
 

@@ -1,4 +1,4 @@
-"""How a model is computed, apart from what it computes: memory against time, and the kernels of a platform."""
+"""Execution of a model, apart from what it computes: memory against time, and the kernels of a platform."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ class Execution:
 
     @property
     def attention_backend(self) -> str:
-        """What "auto" means on this platform. cuDNN takes no float32, so it is never chosen unasked."""
+        """The attention backend, "auto" resolved for this platform. cuDNN takes no float32, so it is never chosen
+        unasked."""
         if self.attention != "auto":
             return self.attention
         import jax  # configs are made without it
@@ -69,7 +70,7 @@ class Execution:
         return "splash" if jax.default_backend() == "tpu" else "dense"
 
     def experts_backend(self, dtype: str, *widths: int) -> str:
-        """What "auto" means on this platform for kernels of these widths."""
+        """The experts' backend, "auto" resolved for this platform and kernels of these widths."""
         if self.experts != "auto":
             return self.experts
         import jax  # configs are made without it
@@ -81,7 +82,7 @@ class Execution:
 
     @property
     def products_backend(self) -> str:
-        """What "auto" means on this platform."""
+        """The form of products, "auto" resolved for this platform."""
         if self.products != "auto":
             return self.products
         import jax  # configs are made without it
@@ -90,7 +91,7 @@ class Execution:
 
     @property
     def cache_order(self) -> str:
-        """What "auto" means on this platform."""
+        """The order of the KV cache, "auto" resolved for this platform."""
         if self.cache != "auto":
             return self.cache
         import jax  # configs are made without it

@@ -27,7 +27,8 @@ class ExpertGroups(NamedTuple):
 
 
 def group_by_expert(chosen: jax.Array, num_experts: int) -> ExpertGroups:
-    """Of chosen [G, K], less than 2^31 / (E + 1) assignments; an expert beyond the last stands for nobody."""
+    """Groups assignments by expert: `chosen` [G, K], less than 2^31 / (E + 1) of them; an expert beyond the last stands
+    for nobody."""
     expert = jnp.minimum(chosen.ravel(), num_experts)
     sizes = jnp.bincount(expert, length=num_experts + 1)[:-1]
     # Expert and place in one number: sorting pairs, as argsort does, takes twice as long.

@@ -27,7 +27,7 @@ FEW_TOKENS = 64  # where both ways took equal processor time, at nano's sizes
 
 
 class RouterStatistics(NamedTuple):
-    """What a layer's router did with the valid tokens of a batch."""
+    """Statistics of a layer's router over the valid tokens of a batch."""
 
     load: jax.Array  # [E] share of assignments, sums to 1
     balance_loss: jax.Array  # scalar, E * sum(load * mean probability): 1 when even (Switch Transformer, eq. 4)

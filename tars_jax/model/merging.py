@@ -31,7 +31,7 @@ TOLERANCE = 1e-6  # how far from 1 a sum of weights may be
 
 @dataclasses.dataclass(frozen=True)
 class MergeWeights:
-    """How much each of N agents counts."""
+    """Weights of N agents in a merge."""
 
     common: tuple[float, ...]  # [N]
     groups: Mapping[str, tuple[float, ...]]  # [N] for each group that departs from the common weights

@@ -50,7 +50,7 @@ class Inputs:
 
 @flax.struct.dataclass
 class CacheAddress:
-    """Where new tokens go in a live cache, and which of them are answered."""
+    """Addresses of new tokens in a live cache, and which of them are answered."""
 
     write_at: Array  # [B, T] int32; M or more writes nothing
     slots: Array | None = None  # [B]; None when row b is slot b
@@ -137,7 +137,7 @@ def _encoder(config: ModelConfig) -> VisionEncoder:
 
 
 def _features(config: ModelConfig, inputs: Inputs) -> jax.Array | None:
-    """What stands at each image token, [1 + F, B, T, D], encoded now or before; None where there are no images."""
+    """Image features at each image token, [1 + F, B, T, D], encoded now or before; None where there are no images."""
     encoded = inputs.image_features
     if encoded is not None and encoded.ndim == 3:
         return encoded[:, jnp.maximum(inputs.image_tokens, 0)]

@@ -1,4 +1,4 @@
-"""Policies by name."""
+"""Presets: model configs by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the backward pass keeps of a decoder layer: arrays by their names, and the policy of each `execution.remat`."""
+"""Rematerialization: arrays of a decoder layer that the backward pass keeps, by name, and the policy of each
+`execution.remat`."""
 
 from __future__ import annotations
 

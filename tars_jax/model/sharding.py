@@ -154,7 +154,7 @@ def mapped(
 
 
 def array_sharding(mesh: Mesh, shape: tuple[int, ...], *axes: str | None) -> NamedSharding:
-    """Where the rules put an array of this shape and these logical axes."""
+    """Sharding by the rules of an array with this shape and these logical axes."""
     return NamedSharding(mesh, _spec(mesh, shape, axes))
 
 

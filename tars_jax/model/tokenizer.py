@@ -73,9 +73,8 @@ class Tokenizer:
         return self._tokenizer.decode(list(tokens), skip_special_tokens=False)
 
     def spell(self, token: int) -> bytes:
-        """What a token writes, which may be a part of a character; nothing for an id without a token. For byte-level
-        vocabularies.
-        """
+        """Bytes that a token writes, which may be a part of a character; empty for an id without a token. For
+        byte-level vocabularies."""
         added = self._added.get(token)
         if added is not None:
             return added.content.encode()
@@ -85,7 +84,8 @@ class Tokenizer:
         return self._tokenizer.token_to_id(token) is not None
 
     def token_bytes(self) -> dict[int, bytes]:
-        """What each token writes; turns, images and other control tokens are left out. For byte-level vocabularies."""
+        """Bytes that each token writes; turns, images and other control tokens are left out. For byte-level
+        vocabularies."""
         control = {token for token, each in self._added.items() if each.special}
         return {token: self.spell(token) for token in {*self._tokenizer.get_vocab().values()} - control}
 
@@ -102,7 +102,7 @@ class Tokenizer:
 
     @functools.cached_property
     def image(self) -> int:
-        """Of our own tokenizer, or of the Qwen families'."""
+        """Image token of our own tokenizer, or of the Qwen families'."""
         return self._first_of("<|image|>", "<|image_pad|>")
 
     @functools.cached_property

@@ -17,7 +17,7 @@ from tars_jax import InputError
 
 @dataclasses.dataclass(frozen=True)
 class Yarn:
-    """How far a context is stretched, and which frequencies take part."""
+    """YaRN's settings: by how much a context is stretched, and which frequencies take part."""
 
     factor: float  # of the length
     trained_positions: int  # the length that the model was trained on
@@ -34,7 +34,7 @@ class Yarn:
                 raise InputError(f"rope_scaling.{name} must be more than 0; got {getattr(self, name)}")
 
     def slowdown(self, head_dim: int, theta: float) -> np.ndarray:
-        """What the frequencies theta^(-2i / head_dim) are multiplied with, float32 [head_dim / 2]."""
+        """Factors of the frequencies theta^(-2i / head_dim), float32 [head_dim / 2]."""
 
         def index(turns: float) -> float:
             """Of the frequency that comes round so often."""
@@ -50,5 +50,6 @@ class Yarn:
 
 
 def attention_factor(factor: float, mscale: float = 1.0, mscale_all_dim: float = 0.0) -> float:
-    """What the paper recommends for a stretch by `factor`; or the ratio of two, as some files have it."""
+    """Attention factor that the paper recommends for a stretch by `factor`; or the ratio of two, as some files have
+    it."""
     return (0.1 * mscale * math.log(factor) + 1) / (0.1 * mscale_all_dim * math.log(factor) + 1)

@@ -74,11 +74,11 @@ class Playable(Protocol):
         ...
 
     def instruction_for(self, info: Mapping[str, Any]) -> str:
-        """What the agent is asked to do in the episode that began with `info`."""
+        """Instruction of the episode that began with `info`."""
         ...
 
     def reward(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
-        """What the way from one verdict to a later one of the same episode earns."""
+        """Reward between one verdict and a later one of the same episode."""
         ...
 
 
@@ -111,7 +111,8 @@ def has_levels(name: str) -> bool:
 
 
 def load_playable(name: str) -> Playable:
-    """What a task's `game` names: a game of ours, COLLECTION/MEMBER, or the folder of a game that stands elsewhere.
+    """Loads what a task's `game` names: a game of ours, COLLECTION/MEMBER, or the folder of a game that stands
+    elsewhere.
 
     Raises:
       InputError: there is no such thing, or what it needs is not installed.

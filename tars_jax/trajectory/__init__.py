@@ -1,4 +1,4 @@
-"""What an agent did, exactly as it was sampled.
+"""Trajectories: an agent's episodes, exactly as they were sampled.
 
 Axes: T tokens of a context window, S steps of a trajectory, L layers with experts, K experts of a token.
 
@@ -16,7 +16,7 @@ import numpy as np
 
 
 class Outcome(enum.Enum):
-    """How an episode ended. Only the first three carry a reward; what failed is retried, then masked."""
+    """The way in which an episode ended. Only the first three carry a reward; what failed is retried, then masked."""
 
     FINISHED = "finished"
     TRUNCATED = "truncated"
@@ -59,7 +59,7 @@ class ContextWindow:
 
 @dataclasses.dataclass(frozen=True)
 class Trajectory:
-    """One episode."""
+    """Trajectory of one episode."""
 
     id: str
     task: dict[str, Any]
@@ -74,12 +74,12 @@ class Trajectory:
 
     @property
     def succeeded(self) -> bool:
-        """What every success rate counts: that somebody has said so."""
+        """Whether somebody has said that it is a success, which every success rate counts."""
         return bool(self.success)
 
     @property
     def verified_success(self) -> bool | None:
-        """What the environment's own verifier says, also where a judge's verdict stands in `success`."""
+        """Verdict of the environment's own verifier, also where a judge's verdict stands in `success`."""
         verified: bool | None = self.metadata.get("environment_success", self.success)
         return verified
 

@@ -1,4 +1,4 @@
-"""What a trajectory must be, whoever made it: recorded columns that fit, and answers that can be trained on.
+"""Checks of a trajectory, whoever made it: recorded columns that fit, and answers that can be trained on.
 
 `check_trajectory` is asked of every file, `check_answers` of what a learner is to read.
 """

@@ -1,1 +1,1 @@
-"""What our HTTP servers share. See README.md."""
+"""Common parts of our HTTP servers. See README.md."""

@@ -1,4 +1,4 @@
-"""What a server shows for TLS."""
+"""A server's TLS certificate."""
 
 from __future__ import annotations
 

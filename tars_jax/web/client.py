@@ -63,7 +63,7 @@ class TryAgain(Exception):
 
 
 async def retrying(attempt: Callable[[], Awaitable[_Answer]], patience_s: float) -> _Answer:
-    """What the first attempt gives that does not raise `TryAgain`."""
+    """Result of the first attempt that does not raise `TryAgain`."""
     until = time.monotonic() + patience_s
     while True:
         try:
@@ -86,7 +86,7 @@ def retry_after(headers: Mapping[str, str]) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Refusal:
-    """What a server of ours says of a request that it does not serve (`web/protocol.py` writes it)."""
+    """A server's refusal of a request (`web/protocol.py` writes it)."""
 
     message: str
     param: str  # the field that it is about, or the kind of a failure

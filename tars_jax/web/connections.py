@@ -21,7 +21,7 @@ CONNECT_SECONDS = 10.0
 
 @dataclasses.dataclass(frozen=True)
 class Received:
-    """A response."""
+    """A response that was received."""
 
     status: int
     headers: Mapping[str, str]  # names in lower case

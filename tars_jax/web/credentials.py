@@ -7,7 +7,7 @@ import binascii
 
 
 def password(given: str) -> str:
-    """Of what stands behind `Basic` in the header Authorization; empty: there is none."""
+    """Password of the text behind `Basic` in the header Authorization; empty: there is none."""
     try:
         return base64.b64decode(given, validate=True).decode().partition(":")[2]
     except (binascii.Error, UnicodeDecodeError):

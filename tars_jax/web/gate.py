@@ -1,4 +1,4 @@
-"""What stands before each API: the token, the names that a loopback server takes, the size and time of a body."""
+"""Checks before each API: the token, the names that a loopback server takes, the size and time of a body."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BODY_S = 30.0  # for each piece of a body
 
 @dataclasses.dataclass(frozen=True)
 class Gate:
-    """Who may call. Raises InputError for a token that is too short to be one."""
+    """Token and host names that a request must have. Raises InputError for a token that is too short to be one."""
 
     token: str = dataclasses.field(repr=False)
     only_local_names: bool = True  # the server is on loopback: a foreign Host is refused
@@ -34,7 +34,7 @@ class Gate:
 
 @dataclasses.dataclass(frozen=True)
 class ListenAddress:
-    """Where a server of these APIs listens."""
+    """Address at which a server of these APIs listens."""
 
     host: str = "127.0.0.1"
     port: int = 0  # any that is free

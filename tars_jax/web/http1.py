@@ -38,7 +38,7 @@ class Http1(HttpToolsProtocol):
         self._heads.await_end()
 
     def send_400_response(self, msg: str) -> None:
-        """What uvicorn answers where the parser gives up."""
+        """Uvicorn's answer where the parser gives up."""
         self._heads.answer(
             RequestError("the request must be HTTP/1.1 by RFC 9112; got a head, a length or a chunk that is not")
         )

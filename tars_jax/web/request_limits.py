@@ -1,4 +1,4 @@
-"""What a server checks before an endpoint runs: whom its name is for, that a body is small and comes in time."""
+"""Checks before an endpoint runs: whom the server's name is for, that a body is small and comes in time."""
 
 from __future__ import annotations
 

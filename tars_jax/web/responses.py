@@ -31,7 +31,7 @@ def error_response(error: RequestError) -> Response:
 
 
 def request_error(request: Request, error: HTTPException) -> RequestError:
-    """What the router raises, in our words unless it has some: no such path, or not this method."""
+    """Turns a router's error into one in our words unless it has some: no such path, or not this method."""
     path = request.url.path[:200]
     words = {404: f"there is no {path!r} here", 405: f"{path!r} does not take {request.method[:20]!r}"}
     said = error.detail if error.detail != http.HTTPStatus(error.status_code).phrase else ""
@@ -41,7 +41,7 @@ def request_error(request: Request, error: HTTPException) -> RequestError:
 
 
 async def http_error(request: Request, error: Exception) -> Response:
-    """Handles it."""
+    """Handles a router's error."""
     assert isinstance(error, HTTPException)
     return error_response(request_error(request, error))
 

@@ -25,7 +25,7 @@ HOST = "a name or an address"  # what a host to listen on must be
 
 
 class Address(Protocol):
-    """Where a server listens, and how long requests under way may take to finish."""
+    """Address at which a server listens, and how long requests under way may take to finish."""
 
     @property
     def host(self) -> str: ...

@@ -37,7 +37,7 @@ class Similar:
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What is compared of a trajectory."""
+    """The parts of a trajectory that are compared."""
 
     id: str
     application: str
@@ -52,7 +52,7 @@ class Work:
 
 
 def near_duplicates(works: Sequence[Work], similar: Similar) -> dict[int, int]:
-    """Of each that is left out, which one is kept in its place, by their places."""
+    """Maps each near-duplicate that is left out to the one that is kept in its place, by their places."""
     order = sorted(range(len(works)), key=lambda place: (not works[place].solved, len(works[place].calls), place))
     rank = {place: number for number, place in enumerate(order)}
     asked = [pieces(work.instruction) for work in works]
@@ -124,7 +124,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def pieces(text: str) -> frozenset[str]:
-    """Of four characters; a shorter text is one piece."""
+    """Pieces of four characters; a shorter text is one piece."""
     plain = " ".join(re.findall(r"[^\W_]+", text.casefold()))
     return frozenset(plain[start : start + PIECE] for start in range(max(1, len(plain) - PIECE + 1)))
 

@@ -44,7 +44,8 @@ class ReviewDecision(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Agreement:
-    """Of two reviewers over what both have seen. `kappa` is None where chance alone would agree on everything."""
+    """Agreement of two reviewers over what both have seen. `kappa` is None where chance alone would agree on
+    everything."""
 
     reviewers: tuple[str, str]
     count: int
@@ -88,7 +89,8 @@ def cohens_kappa(first: Sequence[str], second: Sequence[str]) -> float | None:
 
 
 def agreements(reviews: Iterable[Review]) -> tuple[Agreement, ...]:
-    """Of each pair of reviewers that has trajectories in common, who adjudicates left out; most in common first."""
+    """Agreement of each pair of reviewers that has trajectories in common, adjudicators left out; most in common
+    first."""
     said = collections.defaultdict[str, dict[str, str]](dict)
     for review in reviews:
         if not review.adjudicates:
@@ -105,7 +107,7 @@ def agreements(reviews: Iterable[Review]) -> tuple[Agreement, ...]:
 
 
 def decisions(reviews: Iterable[Review], ids: Iterable[str]) -> Mapping[str, ReviewDecision]:
-    """What comes of the reviews of each trajectory."""
+    """Decision on each trajectory, from its reviews."""
     verdicts = collections.defaultdict[str, list[str]](list)
     final: dict[str, str] = {}
     for review in reviews:

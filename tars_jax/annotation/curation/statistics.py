@@ -1,4 +1,4 @@
-"""What a page of a curated data set tells: counts, lengths, applications, actions."""
+"""Statistics of a curated data set: counts, lengths, applications, actions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FUNCTION = re.compile(r"[A-Za-z_][\w.-]*(?=\()")
 
 @dataclasses.dataclass(frozen=True)
 class Spread:
-    """Of a count over trajectories or steps."""
+    """Spread of a count over trajectories or steps."""
 
     least: float
     median: float
@@ -88,5 +88,5 @@ def application_of(trajectory: Trajectory) -> str:
 
 
 def instruction_in(trajectory: Trajectory) -> str:
-    """What the trajectory itself says was asked; empty: nothing."""
+    """Instruction in the trajectory itself; empty: there is none."""
     return str(trajectory.metadata.get("instruction") or trajectory.task.get("instruction") or "")

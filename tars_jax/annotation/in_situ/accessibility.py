@@ -1,4 +1,4 @@
-"""What AT-SPI tells of the focused window: whether a field for a password has the focus, and the window's tree.
+"""Accessibility by AT-SPI: whether a field for a password has the focus, and the focused window's tree.
 
 Asked by a process of its own (`atspi.py`), since the library's calls wait for whatever program they ask.
 """

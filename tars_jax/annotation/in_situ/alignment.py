@@ -56,7 +56,7 @@ _HOTKEYS = {
 
 
 class SpokenSentence(msgspec.Struct, frozen=True):
-    """What was said in one go."""
+    """A sentence that was said in one go."""
 
     words: tuple[SpokenWord, ...]
     role: Role

@@ -99,7 +99,7 @@ def annotate(
 
 
 def thought_of(number: int, sentences: Sequence[SpokenSentence]) -> str:
-    """What was said of the step before, once it was done, and of this one."""
+    """Thought of a step: what was said of the step before, once it was done, and of this one."""
     said = [
         each.text
         for each in sentences

@@ -1,4 +1,4 @@
-"""What a recording tells, a line of `events.jsonl` each: input, windows, frames, voice, the person's wishes.
+"""Events of a recording, a line of `events.jsonl` each: input, windows, frames, voice, the person's wishes.
 
     {"kind": "button", "time": 12.031, "x": 640, "y": 32, "button": "left", "down": true}
 

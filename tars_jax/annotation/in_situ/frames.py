@@ -49,7 +49,7 @@ class FrameRing:
         return INTERVAL_S if now - self._last_input < IDLE_S else IDLE_INTERVAL_S
 
     def rests(self, now: float) -> list[Taken]:
-        """What came of the last input, once the screen has settled."""
+        """Frames after the last input, once the screen has settled."""
         if not self._owed or not self._taken:
             return []
         last = self._taken[-1]
@@ -61,7 +61,7 @@ class FrameRing:
         return self._want(last)
 
     def forget(self, since: float) -> None:
-        """What was taken from then on."""
+        """Forgets the frames that were taken from then on."""
         kept = [taken for taken in self._taken if taken.time < since]
         self._taken.clear()
         self._taken.extend(kept)

@@ -22,7 +22,7 @@ class KeptRecording:
 
 
 def home() -> Path:
-    """Where recordings lie unless the person says otherwise."""
+    """Folder of recordings unless the person names another."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data) / "tars_jax" / "recordings"
 

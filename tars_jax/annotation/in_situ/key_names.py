@@ -57,7 +57,7 @@ COMMANDING = {"Control_L", "Control_R", "Alt_L", "Alt_R", "Super_L", "Super_R"}
 
 
 def x_of_name(name: str) -> str | None:
-    """Of a key without a character (`ctrl_l`, `page_up`); None for one that we do not know."""
+    """X's name of a key without a character (`ctrl_l`, `page_up`); None for one that we do not know."""
     return _NAMED.get(name)
 
 

@@ -42,7 +42,7 @@ def choose(open_now: Iterable[str], answers: TextIO = sys.stdin) -> tuple[str, .
 
 
 class TypedLines:
-    """What the person types while it runs, read in a thread of its own."""
+    """Lines that the person types while it runs, read in a thread of its own."""
 
     def __init__(self, answers: TextIO = sys.stdin) -> None:
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()

@@ -116,7 +116,7 @@ class Recorder:
         return self._paused
 
     def command(self, command: Command, argument: str = "") -> None:
-        """What the person wants. Raises OSError as `turn`."""
+        """Carries out the person's command. Raises OSError as `turn`."""
         if self.ended:
             return
         now = self._clock.now()

@@ -1,4 +1,4 @@
-"""What is taken out of a recording before it goes anywhere: parts of pictures, and texts that match patterns.
+"""Redaction of a recording before it goes anywhere: parts of pictures, and texts that match patterns.
 
 A text that was typed is read as its field would hold it, and once more with all that was typed and erased; whatever
 matches becomes one block, in its place among the keys. A picture cannot be searched for it: from the first of its keys
@@ -93,12 +93,12 @@ _VALUES = ("value", "text", "content")  # of a field in an accessibility tree
 
 
 def patterns(more: str = "") -> Searched:
-    """Those above and one more, where it is not empty. Raises re.error."""
+    """The patterns above and one more, where it is not empty. Raises re.error."""
     return Searched(tuple(map(re.compile, (*PATTERNS, *([more] if more else [])))))
 
 
 def matches(events: Sequence[RecordedEvent], searched: Searched) -> list[TypedMatch]:
-    """What of the typed text matches, no key in two of them."""
+    """Matches in the typed text, no key in two of them."""
     found: list[TypedMatch] = []
     taken: set[int] = set()
     for erases in (True, False):
@@ -156,13 +156,13 @@ def covers(events: Sequence[RecordedEvent], found: Sequence[TypedMatch]) -> list
 
 
 def boxes_of(frame: ScreenFrame, rectangles: Sequence[BlackRectangle]) -> list[Box]:
-    """What is black in a picture."""
+    """Black boxes of a picture."""
     return [each.box for each in rectangles if each.since <= frame.time <= each.until]
 
 
 @dataclasses.dataclass
 class _Text:
-    """What a field holds, as far as keys tell."""
+    """Text of a field, as far as keys tell."""
 
     window: FocusedWindow | None
     characters: list[str] = dataclasses.field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What the recorder is given: hands, a screen, a microphone, a sign that it runs. Each system has its own of these.
+"""Sources of the recorder: hands, a screen, a microphone, a sign that it runs. Each system has its own of these.
 
 Times are those of the recording's `RecordingClock`. Nothing here keeps anything on a disk.
 """
@@ -68,7 +68,7 @@ class Picture:
 
 class Hands(Protocol):
     def take(self) -> Sequence[HandInput]:
-        """What has come since the last call, in its order. Raises SourceLost once nothing more will come."""
+        """Takes the input since the last call, in its order. Raises SourceLost once nothing more will come."""
 
     def close(self) -> None: ...
 
@@ -84,7 +84,7 @@ class ScreenSource(Protocol):
         """None where windows changed while it was taken. Raises SourceLost."""
 
     def wishes(self) -> Sequence[str]:
-        """What the person asked for by a combination of keys since the last call: pause, secret, discard."""
+        """Hotkeys that the person pressed since the last call: pause, secret, discard."""
 
     def show(self, state: State) -> None:
         """The sign on the screen that tells the person what is recorded; no picture has it."""

@@ -41,7 +41,7 @@ _Input = Button | Scrolled | KeyStroke
 
 @dataclasses.dataclass(frozen=True)
 class RecordedStep:
-    """What a person did, times in seconds of the recording."""
+    """A step of a person, times in seconds of the recording."""
 
     actions: tuple[Action, ...]  # none where `cannot_say`
     begins: float  # the hand sets out

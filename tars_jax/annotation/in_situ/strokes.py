@@ -1,4 +1,4 @@
-"""What a hand does once: a press of a button with its release, a notch of the wheel, a stroke of a key."""
+"""Strokes of a hand: a press of a button with its release, a notch of the wheel, a stroke of a key."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Struck(Stroke):
 
 @dataclasses.dataclass(frozen=True)
 class StrokeActions:
-    """What strokes come to, before it is known where it stands among steps."""
+    """Actions that strokes make up, before it is known where they stand among steps."""
 
     actions: tuple[Action, ...]  # none where none of ours says it
     begins: float

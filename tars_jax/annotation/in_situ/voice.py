@@ -115,7 +115,7 @@ def _pieces(begins: float, samples: np.ndarray, *, more: bool = False) -> tuple[
 
 
 def read_voice_between(recording: PersonRecording, begins: float, ends: float) -> np.ndarray:
-    """What was heard between two times, silence where nothing was kept."""
+    """Voice between two times, silence where nothing was kept."""
     heard = np.zeros(round((ends - begins) * RATE), np.float32)
     for event in recording.events:
         if isinstance(event, Voice) and event.time < ends and event.time + event.seconds > begins:

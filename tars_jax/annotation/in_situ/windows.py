@@ -97,7 +97,7 @@ class AllowedWindows:
 
 
 class Blackout:
-    """What of a picture may be kept: what is visible of allowed windows now and was so for `settle` seconds.
+    """Blacks out pictures but for what is visible of allowed windows now and was so for `settle` seconds.
 
     A window that has gone leaves its pixels behind until the one below it has drawn itself anew, and a compositor
     fades it out.

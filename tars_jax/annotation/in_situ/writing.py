@@ -94,7 +94,7 @@ class RecordingWriter:
         self.event(ScreenFrame(time=time, file=name))
 
     def accessibility(self, time: float, tree: bytes) -> None:
-        """JSON. Raises Full."""
+        """Writes an accessibility tree, as JSON. Raises Full."""
         self.event(Accessibility(time=time, file=self._put("accessibility", f"{round(time * 1e6):015d}.json", tree)))
 
     def voice(self, time: float, samples: bytes) -> None:
@@ -107,7 +107,7 @@ class RecordingWriter:
         self._voices(pieces)
 
     def voice_ends(self) -> None:
-        """What comes is another piece. Raises Full."""
+        """Ends a piece of voice: what comes is another one. Raises Full."""
         try:
             pieces = self._spool.end()
         except OSError as error:
@@ -142,7 +142,7 @@ class RecordingWriter:
         self.keep()
 
     def keep(self) -> None:
-        """What was written so far outlives a power cut."""
+        """Syncs what was written, so that it outlives a power cut."""
         if self._is_kept:
             return
         self._is_kept = True

@@ -1,4 +1,4 @@
-"""What may be written next in an answer: the parts of the grammar, functions, arguments, their values, keys."""
+"""Completion of a half-written answer: the parts of the grammar, functions, arguments, their values, keys."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _signature(function: Function) -> Signature:
 
 
 def complete(text: str, cursor: int, grammar: str, space: ActionSpace) -> tuple[Completion, ...]:
-    """What may stand at `cursor` (in characters), at most `MOST`; nothing where anything may."""
+    """Completions at `cursor` (in characters), at most `MOST`; none where anything may follow."""
     before = text[: max(0, min(cursor, len(text)))]
     found = _text(before, space) if grammar == "text" else _tool(before, space) if grammar == "tool" else iter(())
     distinct = {completion.label: completion for completion in found if completion.insert}
@@ -273,5 +273,5 @@ def answer_text(
 
 
 def complete_calls(calls: str, cursor: int, space: ActionSpace) -> tuple[Completion, ...]:
-    """What may stand at `cursor` of calls alone."""
+    """Completions at `cursor` of calls alone."""
     return complete(f"{_BEFORE}{calls}", len(_BEFORE) + cursor, "text", space)

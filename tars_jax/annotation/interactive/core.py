@@ -22,12 +22,12 @@ MOST_SECONDS = 3600.0  # of one step; who left the desk did not think for a day
 
 
 class Conflict(InputError):
-    """What is asked for does not fit where the episode stands: another tab was faster, or it is over."""
+    """A request does not fit the episode's state: another tab was faster, or it is over."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Mark:
-    """Where an action points, in fractions of the screen's width and height."""
+    """Point of an action, in fractions of the screen's width and height."""
 
     kind: Literal["point", "box", "drag"]
     x: float
@@ -58,7 +58,7 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
-    """What was done at one step, and by whom."""
+    """The action at one step, and who decided it."""
 
     text: str
     thought: str
@@ -96,7 +96,7 @@ class Ending:
 
 @dataclasses.dataclass(frozen=True)
 class EpisodeView:
-    """Where it stands. `step` is the number of steps decided and done."""
+    """State of an episode. `step` is the number of steps decided and done."""
 
     budget: int
     phase: Phase = "proposing"
@@ -128,7 +128,7 @@ class EpisodeView:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Seconds by annotator."""
+        """Seconds spent by each annotator."""
         return seconds_by(self.decisions, self.taken_back)
 
     @property
@@ -139,7 +139,7 @@ class EpisodeView:
 
 @dataclasses.dataclass(frozen=True)
 class Asking:
-    """What a gate says at a step."""
+    """A gate's answer at a step."""
 
     asks: bool
     calm: int = 0
@@ -195,7 +195,7 @@ def decided(episode: EpisodeView, decision: Decision) -> EpisodeView:
 
 
 def acted(episode: EpisodeView) -> EpisodeView:
-    """What was decided is done, and its observation is there."""
+    """The episode once the decided action is done, and its observation is there."""
     _require(episode, "acting")
     return dataclasses.replace(
         episode, phase="person" if episode.person else "proposing", candidates=(), reason=None, message=None
@@ -300,7 +300,7 @@ def _require(episode: EpisodeView, phase: Phase) -> None:
 
 
 def seconds_by(decisions: Sequence[Decision], taken_back: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """By annotator."""
+    """Seconds spent by each annotator."""
     spent: dict[str, float] = {}
     for name, seconds in (*((each.annotator, each.seconds) for each in decisions), *taken_back):
         spent[name] = spent.get(name, 0.0) + seconds

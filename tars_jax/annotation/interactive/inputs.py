@@ -1,4 +1,4 @@
-"""What a person does with mouse and keyboard while they have the session, as actions of the episode."""
+"""Input of a person who has the session, by mouse and keyboard, as actions of the episode."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ FILE, SCREENS = "journal.jsonl", "screens"
 
 
 def digest(screenshot: bytes, text: str) -> str:
-    """Of an observation, as it is compared when steps are played again."""
+    """Digest of an observation, which is compared when steps are played again."""
     return hashlib.sha256(len(screenshot).to_bytes(8, "big") + screenshot + text.encode("utf-8", "replace")).hexdigest()
 
 
 def screen_name(png: bytes) -> str:
-    """Of the file of a screenshot; "" for none."""
+    """Name of a screenshot's file; "" for none."""
     return f"{hashlib.sha256(png).hexdigest()[:32]}.png" if png else ""
 
 

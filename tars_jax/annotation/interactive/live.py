@@ -1,4 +1,4 @@
-"""What a person may do in an open episode: decide, take over and act, type a secret, give back, undo, end it.
+"""A person's operations in an open episode: decide, take over and act, type a secret, give back, undo, end it.
 
 Each raises `Conflict` where it does not fit where the episode stands, and InputError for what cannot be read; then all
 is as it was. Nothing here knows HTTP: the service, simulated annotators and tests drive the same class.
@@ -346,7 +346,7 @@ class LiveEpisode(PlayedEpisode):
         self.keep.close()
 
     async def trajectory(self) -> Trajectory | None:
-        """What is done so far; None before the first step."""
+        """Trajectory so far; None before the first step."""
         if not self.record.steps:
             return None
         about = {

@@ -12,7 +12,8 @@ MOST_BYTES = 1 << 30  # of an episode's, on the disk of whoever has its computer
 
 
 class Moments:
-    """Of one live environment. `why_not` says why the last step has none; empty where the environment keeps none."""
+    """Saved moments of one live environment. `why_not` says why the last step has none; empty where the environment
+    keeps none."""
 
     def __init__(self, environment: CheckedEnvironment, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
         self._environment, self._most, self._most_bytes = environment, most, most_bytes

@@ -1,4 +1,4 @@
-"""Who may annotate, review, and own: each by a key of their own, which lies in a file for its owner alone."""
+"""People who may annotate, review, and own: each by a key of their own, which lies in a file for its owner alone."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What all episodes of a service have in common."""
+    """Common settings of all episodes of a service."""
 
     writer: PromptWriter
     agent: AgentConfig
@@ -96,7 +96,7 @@ class PlayedEpisode:
 
     @property
     def observation(self) -> Observation:
-        """What the next answer is to."""
+        """Observation that the next answer is to."""
         return self.record.observation(len(self.record.steps))
 
     @property
@@ -117,7 +117,7 @@ class PlayedEpisode:
         return self.version
 
     def tell(self) -> None:
-        """Who waits for a change looks again."""
+        """Wakes all that wait for a change."""
         self.version += 1
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()

@@ -1,4 +1,4 @@
-"""What the policy would do: k answers on the live window, each distinct one with its probability and its marks."""
+"""Proposals of the policy: k answers on the live window, each distinct one with its probability and its marks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Proposer(Protocol):
 
 
 class ProposingPolicy(Protocol):
-    """Where the proposers of episodes come from."""
+    """Source of the episodes' proposers."""
 
     @property
     def name(self) -> str: ...
@@ -184,7 +184,7 @@ class NoPolicy:
         raise PolicyAway("there is none; the answers are yours", comes_back=False)
 
     async def close(self) -> None:
-        """It holds nothing."""
+        """Does nothing: no resources are held."""
 
 
 def observed_size(observation: Observation) -> tuple[int, int] | None:

@@ -45,13 +45,13 @@ class EpisodeSoFar:
     steps: tuple[DoneStep, ...]
 
     def observation(self, step: int) -> Observation:
-        """What is answered at a step."""
+        """Observation that is answered at a step."""
         shown = [done.transition.observation for done in self.steps[:step] if done.transition is not None]
         return shown[-1] if shown else self.first
 
     @property
     def verdict(self) -> tuple[bool | None, float]:
-        """What the environment says of it so far (None: nothing, or nobody verifies), and the rewards' sum."""
+        """The environment's verdict so far (None: nothing, or nobody verifies), and the rewards' sum."""
         led_to = [done.transition for done in self.steps if done.transition is not None]
         reward = float(sum(each.reward for each in led_to))
         return episode_success(self.task.verification, reward, [each.success for each in led_to]), reward
@@ -124,7 +124,7 @@ def _with_tokens(done: DoneStep, writer: PromptWriter) -> DoneStep:
 
 
 def step_about(done: DoneStep) -> dict[str, Any]:
-    """Who decided a step, and what the policy would have done."""
+    """Who decided a step, and what the policy would have done, as metadata."""
     decision = done.decision
     return {
         "decided_by": decision.decided_by,

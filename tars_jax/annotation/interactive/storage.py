@@ -1,4 +1,4 @@
-"""Where annotated episodes lie: journals, trajectories that others train on, preference pairs, reviews."""
+"""Storage of annotated episodes: journals, trajectories that others train on, preference pairs, reviews."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AnnotationStorage:
         return EpisodeJournal(self.folder / EPISODES / id)
 
     def forget(self, id: str) -> None:
-        """Of an episode that never began."""
+        """Deletes an episode that never began."""
         shutil.rmtree(self.folder / EPISODES / id, ignore_errors=True)
 
     def episode(self, id: str) -> JournaledEpisode:
@@ -144,7 +144,8 @@ def _sentence(error: Exception) -> str:
 
 
 def preference_pairs(record: EpisodeSoFar) -> Iterator[Mapping[str, Any]]:
-    """What a person chose against each candidate that does something else: prompt, chosen, rejected."""
+    """Preference pairs of a person's choice against each candidate that does something else: prompt, chosen,
+    rejected."""
     for number, done in enumerate(record.steps):
         decision = done.decision
         if not decision.learned or decision.live:

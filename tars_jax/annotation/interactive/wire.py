@@ -1,4 +1,4 @@
-"""What endpoints share: bodies, errors of one sentence, and what is looked at before an endpoint runs."""
+"""Common part of endpoints: bodies, errors of one sentence, and checks before an endpoint runs."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class JournaledEpisode:
 
     @property
     def annotators(self) -> tuple[str, ...]:
-        """Who opened it, and who else decided."""
+        """People who opened the episode or decided in it."""
         deciders = [done.decision.annotator for done in self.record.steps]
         return tuple(dict.fromkeys(filter(None, (self.annotator, *deciders))))
 

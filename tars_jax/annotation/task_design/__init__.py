@@ -1,1 +1,1 @@
-"""What people are asked to do while they are recorded (section 2.4.1, "Task Design and Collection")."""
+"""Task design: tasks that people do while they are recorded (section 2.4.1, "Task Design and Collection")."""

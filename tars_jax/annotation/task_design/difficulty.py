@@ -22,7 +22,7 @@ _MEDIUM, _HARD = 3, 7  # points from which on a task is so
 
 @dataclasses.dataclass(frozen=True)
 class Difficulty:
-    """What the criteria count in a task."""
+    """Counts of a task's difficulty by the criteria."""
 
     steps: int
     pages_crossed: int

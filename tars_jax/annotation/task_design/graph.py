@@ -106,7 +106,7 @@ class TaskGraph:
 
     @property
     def leaves(self) -> tuple[ApplicationFunction, ...]:
-        """What tasks can ask for."""
+        """Functions that tasks can ask for."""
         return tuple(each for each in self.functions if each.goal)
 
     def before(self, function: ApplicationFunction) -> tuple[ApplicationFunction, ...]:
@@ -123,7 +123,8 @@ class TaskGraph:
         return tuple(found.values())
 
     def importance(self, weights: Mapping[str, float]) -> dict[str, float]:
-        """Of each leaf, 0 to 1: the mean of the three measures, each as a share of the largest one, by `weights`."""
+        """Importance of each leaf, 0 to 1: the mean of the three measures, each as a share of the largest one, by
+        `weights`."""
         largest = {name: max((getattr(each, name) for each in self.leaves), default=0.0) for name in MEASURES}
         total = sum(weights[name] for name in MEASURES)
         return {

@@ -65,7 +65,7 @@ class EndpointInstructionWriter:
 
 
 def worded(query: TaskQuery, rng: random.Random) -> str:
-    """By templates."""
+    """Words a query by templates."""
     sentences = []
     if query.given:
         done = _joined([part.goal for part in query.given])

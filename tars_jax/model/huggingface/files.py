@@ -31,7 +31,7 @@ ROWS = 4096  # of two matrices that are compared at a time
 
 @dataclasses.dataclass(frozen=True)
 class Header:
-    """What a file says of a tensor before it is read."""
+    """A file's header of a tensor, before it is read."""
 
     file: Path
     name: str  # in the file

@@ -37,7 +37,7 @@ class Blocks:
         return *shape[:-2], -(-shape[-2] // self.rows), -(-shape[-1] // self.columns)
 
     def dequantized(self, stored: np.ndarray, scales: np.ndarray) -> np.ndarray:
-        """What bytes [.., rows, columns] stand for, float32."""
+        """Values of the bytes [.., rows, columns], float32."""
         whole = _VALUES[stored]
         of_columns = scales.astype(np.float32).repeat(self.columns, -1)[..., None, : stored.shape[-1]]
         for block in range(scales.shape[-2]):
@@ -46,7 +46,7 @@ class Blocks:
 
 
 def read_blocks(path: Path, config: dict[str, Any]) -> Blocks | None:
-    """Of a config.json, None where it says nothing of quantized weights.
+    """Reads the quantized blocks of a config.json; None where it says nothing of quantized weights.
 
     Raises InputError that names file and field for weights that are quantized in another way.
     """
@@ -63,7 +63,7 @@ def read_blocks(path: Path, config: dict[str, Any]) -> Blocks | None:
 
 
 def first_bytes(path: Path) -> dict[str, int]:
-    """Where each tensor of a safetensors file begins; its own library gives numpy no float8.
+    """Offset of each tensor in a safetensors file; its own library gives numpy no float8.
 
     The format: 8 bytes that hold the size of the header, the header in JSON, the tensors.
     """

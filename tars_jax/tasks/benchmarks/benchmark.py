@@ -1,4 +1,4 @@
-"""What a benchmark of others is to us: tasks read from its own files, and what plays, judges and writes them.
+"""Benchmarks of others: their tasks, read from their own files, and what plays, judges and writes them.
 
 Nothing of a benchmark's data is part of this package: a path of the user's says where it is.
 """
@@ -36,7 +36,7 @@ class BenchmarkTask:
 
 @dataclasses.dataclass(frozen=True)
 class Benchmark:
-    """What plays a benchmark's tasks and what reads and writes its files, by their names."""
+    """Names of what plays a benchmark's tasks and of what reads and writes its files."""
 
     name: str  # of the suite, and of the environment
     title: str
@@ -50,7 +50,7 @@ class Benchmark:
 
 
 class BenchmarkTasks:
-    """Those of a path that can be played here, by the seeds of tasks: even ones to train on, odd ones held out."""
+    """Tasks of a path that can be played here, by their seeds: even ones to train on, odd ones held out."""
 
     def __init__(self, benchmark: Benchmark, path: Path, names: Sequence[str] = ()) -> None:
         """`names`: the ids of some of them; empty: all.
@@ -96,7 +96,7 @@ class BenchmarkTasks:
         return len(self._sides[split])
 
     def seed(self, split: str, index: int, stream: int) -> int:
-        """Of task `index` of a stream: every one comes once before any comes again."""
+        """Seed of task `index` of a stream: every one comes once before any comes again."""
         turn, place = divmod(index, len(self._sides[split]))
         place = (place + stream) % len(self._sides[split])
         return 2 * (turn * len(self._sides[split]) + place) + SPLITS.index(split)

@@ -43,7 +43,7 @@ class WeightedCheckpoint:
 
 @dataclasses.dataclass(frozen=True)
 class ScheduledEvent:
-    """What happens by itself, once: after a turn, after so many seconds, or when something is so."""
+    """An event that happens by itself, once: after a turn, after so many seconds, or when something is so."""
 
     at_step: int | None
     after_seconds: float | None  # of the page's virtual time; on computers of real time
@@ -55,7 +55,7 @@ class ScheduledEvent:
 
 @dataclasses.dataclass(frozen=True)
 class User:
-    """Who answers: a script of patterns, or a model that is told who it plays."""
+    """The user who answers: a script of patterns, or a model that is told who it plays."""
 
     answers: tuple[tuple[str, str], ...] = ()  # (regular expression of a question, what is answered)
     otherwise: str = DEFAULT_OTHERWISE
@@ -102,7 +102,7 @@ class OSWorld2Task:
 
     @property
     def files(self) -> frozenset[str]:
-        """Of a computer, those that its conditions name."""
+        """Files of a computer that the task's conditions name."""
         conditions = [*(each.condition for each in (*self.checkpoints, *self.keep)), *(each for _, each in self.never)]
         return frozenset(each.of for each in conditions if each.subject == "file")
 

@@ -1,4 +1,4 @@
-"""What a task of OSWorld 2.0's kind checks: conditions over what is there, as plain data.
+"""Conditions of tasks of OSWorld 2.0's kind over the state, as plain data.
 
 {file = "report.txt", matches = "total: 42"}      {page = "orders.0.total", equals = 42}
 {only_changed = ["report.txt", "out/*"]}          {answer = "(?i)paris"}       {typed = "hunter2"}
@@ -29,7 +29,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclasses.dataclass(frozen=True)
 class ObservedState:
-    """What is there, and what was done so far."""
+    """The state, and what was done so far."""
 
     files: Tree = dataclasses.field(default_factory=dict)  # below the home folder of a computer
     page: Any = None  # what the page's own expression says of it
@@ -43,7 +43,7 @@ class ObservedState:
     looked_at: frozenset[str] = frozenset()  # files that were read all the same, or are not there
 
     def part(self, path: str) -> Any:
-        """Of the page's state, by names and numbers with dots between them; None where there is none."""
+        """A part of the page's state, by names and numbers with dots between them; None where there is none."""
         found = self.page
         for name in path.split("."):
             if isinstance(found, list) and name.isdigit() and int(name) < len(found):
@@ -94,7 +94,7 @@ class StateCondition:
         return any(fnmatch.fnmatchcase(path.rstrip("/"), glob) for glob in globs)
 
     def evidence(self, seen: ObservedState) -> str:
-        """What a judge is shown."""
+        """Evidence that a judge is shown."""
         if self.wanted == "answer":
             return seen.answer or ""
         file = seen.files.get(self.wanted)

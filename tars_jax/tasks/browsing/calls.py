@@ -1,4 +1,4 @@
-"""What Search and LinkReader say of an encyclopedia: the pages of the site as text.
+"""Results of Search and LinkReader over an encyclopedia: the pages of the site as text.
 
 Search names pages and what kind of thing each is, and quotes none of them: the site's own snippets stand around the
 words of a query, so that "Belonia population" would have its answer without a page being read.
@@ -21,7 +21,7 @@ _TELLING = 1 / 3  # of a page's lines: a word of a description that more of them
 
 
 class CallResult(NamedTuple):
-    """What a call returns; for players, where it leads and what could be an answer."""
+    """Result of a call; for players, where it leads and what could be an answer."""
 
     text: str
     page: str = ""  # the title of the page that was read

@@ -1,4 +1,4 @@
-"""Encyclopedias by name.
+"""Catalog of encyclopedias, by name.
 
 world              countries, cities and elements (the extra browsing)
 foldoc             computing (./launch/websites.sh foldoc)

@@ -73,7 +73,7 @@ def check_level(task: Any, level: Any) -> None:
 
 
 def tasks_for(parts: Sequence[str]) -> list[str]:
-    """Those that a computer with these parts can have."""
+    """Tasks that a computer with these parts can have."""
     return [name for name in NEEDS if suits(name, parts)]
 
 

@@ -32,7 +32,7 @@ class DesktopWindow:
 
 @dataclasses.dataclass(frozen=True)
 class SceneOutcome:
-    """What is there when an agent has ended, or after each of its turns."""
+    """State when an agent has ended, or after each of its turns."""
 
     files: Tree
     folders: frozenset[str] = frozenset()  # all of them, also empty ones
@@ -74,7 +74,7 @@ class ComputerScene:
 
     @property
     def first(self) -> SceneOutcome:
-        """What is there before anything was done."""
+        """State before anything was done."""
         parents = {"/".join(path.split("/")[:depth]) for path in self.files for depth in range(1, path.count("/") + 1)}
         return SceneOutcome(dict(self.files), frozenset({*self.folders, *parents}))
 

@@ -45,7 +45,7 @@ class SiteRequest:
     by_browser: bool = False  # it says that it is a Chromium, as a page's own navigation does
 
     def fields(self) -> dict[str, str]:
-        """Of a form that was posted."""
+        """Fields of a form that was posted."""
         return dict(parse_qsl(self.body.decode(errors="replace"), keep_blank_values=True))
 
 
@@ -67,7 +67,7 @@ def picture(words: str) -> SitePage:
 
 class TellsPrograms(Protocol):
     async def follow(self, program: str, *arguments: str, stdin: bytes = b"") -> ProgramLines:
-        """As of `ActsOnComputer`."""
+        """Like `ActsOnComputer.follow`."""
         ...
 
 

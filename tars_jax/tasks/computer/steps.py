@@ -1,4 +1,4 @@
-"""What a solution of a task consists of: commands for a shell, and acts with mouse and keyboard, as plain data."""
+"""Steps of a task's solution: commands for a shell, and acts with mouse and keyboard, as plain data."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ FOLLOWS = "The next level follows a solved one."
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """What the score of an episode of several levels counts in a game.
+    """Unit of the score of an episode of several levels.
 
     An `endless` game has one board that goes on: these options of `game.start` take its end away, `instruction` asks
     for points, and `reached(state)` says how many levels' goals the board has passed.
@@ -69,13 +69,13 @@ COUNTS = {
 
 
 def counts_of(game: str) -> Counts:
-    """Of one of ours as the table says; of any other game levels."""
+    """Unit of one of our games as the table says; of any other game levels."""
     return COUNTS.get(game, _LEVELS)
 
 
 @dataclasses.dataclass(frozen=True)
 class Succession:
-    """Where such an episode stands."""
+    """Progress of an episode of several levels."""
 
     counts: Counts
     level_rewards: bool  # 1 for each level; else for the first alone, as in an episode of one level
@@ -107,7 +107,7 @@ class Succession:
         return {**shown, "score": score, "solved": solved, "success": solved > 0}
 
     def reward(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
-        """What the way from one verdict on the episode to a later one earns."""
+        """Reward between one verdict on the episode and a later one."""
         if self.level_rewards:
             return float(after["solved"] - before["solved"])
         return float(after["success"] and not before["success"])

@@ -18,7 +18,7 @@ PIECES = "IOTSZJL"
 
 
 class BoardText:
-    """Of one episode."""
+    """Text about the board of one episode."""
 
     def __init__(self) -> None:
         self._moves: collections.deque[str] = collections.deque(maxlen=MEMORY)
@@ -31,7 +31,7 @@ class BoardText:
         self._moves.append(f"{move}: {effect}")
 
     def text(self, info: Mapping[str, Any]) -> str:
-        """What is on the board now, and the moves that led there."""
+        """Text about the board now, and the moves that led there."""
         board = perceived(info["state"])
         if not self._moves:
             return board

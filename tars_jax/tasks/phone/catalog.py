@@ -39,7 +39,7 @@ THINGS = ("lemons", "paper", "two keys", "rye bread", "a map", "blue ink", "cand
 
 @dataclasses.dataclass(frozen=True)
 class PhoneState:
-    """What is stored on a phone."""
+    """State that is stored on a phone."""
 
     settings: Mapping[str, str]  # by table and name, such as "global wifi_on"
     notes: tuple[tuple[str, str], ...]  # (title, text)

@@ -74,7 +74,7 @@ class PromptSet:
         self.dealt.deal(", ".join(source.name for source in sources))
 
     def prompt(self, seed: int) -> PromptRecord:
-        """Of a task's seed."""
+        """Prompt of the task with this seed."""
         return self.row(self.dealt.row(seed))
 
     def row(self, number: int) -> PromptRecord:

@@ -26,7 +26,7 @@ _BLOCKS = 2**20  # of seeds: a stream's pass over the rows has one of them
 
 @dataclasses.dataclass(frozen=True)
 class Sides:
-    """How rows are dealt out."""
+    """The way in which rows are dealt out to splits."""
 
     held_out: float = 0.1  # the share of prompts for evaluation, where no row says its side
     seed: int = 0  # of which these are, and of the order
@@ -83,7 +83,7 @@ class Dealt:
         return len(self._rows[split])
 
     def seed(self, split: str, index: int, stream: int) -> int:
-        """Of task `index` of a stream: every row comes once before any comes again, in an order of that stream."""
+        """Seed of task `index` of a stream: every row comes once before any comes again, in an order of that stream."""
         rows = len(self._rows[split])
         passed, place = divmod(index, rows)
         if self._sides.shuffle:

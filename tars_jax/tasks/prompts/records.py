@@ -36,7 +36,7 @@ FORMS = ("prompt", "messages", "conversations", "question")
 
 @dataclasses.dataclass(frozen=True)
 class RecordForm:
-    """How the records of a data set are read."""
+    """Form of a data set's records."""
 
     columns: Mapping[str, str] = dataclasses.field(default_factory=dict)  # a name above -> the column that is it
     system: str = ""  # a message before those that have none of their own
@@ -45,7 +45,7 @@ class RecordForm:
 
 @dataclasses.dataclass(frozen=True)
 class PromptRecord:
-    """What is asked. Messages end with the user's."""
+    """A prompt. Messages end with the user's."""
 
     messages: tuple[Message, ...]
     as_text: bool  # the record's prompt is a text: reward functions get it, and the completion, as texts

@@ -66,7 +66,7 @@ class Change:
         return (*self.is_, *self.contains, *self.open, *self.today)
 
     def on(self, day: datetime.date) -> Change:
-        """What it is when it is done on that day."""
+        """The change when it is done on that day."""
         if not self.today:
             return self
         dated = {name: day.strftime(form) for name, form in self.today.items()}
@@ -137,7 +137,7 @@ class Effect:
 
     @property
     def readers(self) -> tuple[str, ...]:
-        """That it names."""
+        """Readers that the effect names."""
         return tuple(dict.fromkeys((*(each.read for each in self.changes), *self.open)))
 
     def located(self, before: Tables) -> tuple[Row | None, ...]:
@@ -155,7 +155,7 @@ class Effect:
         return tuple(rows)
 
     def on(self, day: datetime.date) -> Effect:
-        """What it is when it is done on that day."""
+        """The effect when it is done on that day."""
         return dataclasses.replace(self, changes=tuple(each.on(day) for each in self.changes))
 
     def wrong(self, before: Tables, now: Tables, days: Sequence[datetime.date] = ()) -> str:

@@ -16,7 +16,7 @@ FILE = Path(__file__).with_name("samples.json")
 
 
 def sample_tasks() -> tuple[WebsiteTask, ...]:
-    """Those of the sites that are installed. Raises InputError where there are none."""
+    """Sample tasks of the sites that are installed. Raises InputError where there are none."""
     here = installed_websites()
     found = tuple(task for task in _all() if task.site in here)
     if not found:

@@ -46,7 +46,7 @@ class WebsiteSession:
 
     @property
     def content(self) -> Content:
-        """What the state began with."""
+        """Content that the state began with."""
         return self.site.content_for(self.seed)
 
     async def prepare(self) -> None:
@@ -111,7 +111,7 @@ class WebsiteSession:
             raise SandboxFailure("website", f"{self.site.name}: {reader} could not be read: {error!r}") from error
 
     async def snapshot(self) -> dict[str, Sequence[Row]]:
-        """What all readers say."""
+        """Rows of all readers."""
         return {name: await self.read(name) for name in self.site.readers}
 
     async def open_page(self, browsers: BrowserManager, size: tuple[int, int] = (1280, 720)) -> ComputerPage:

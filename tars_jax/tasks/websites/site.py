@@ -1,4 +1,4 @@
-"""What a website is: an application of others, how it is installed and served, what it begins with, how it is read.
+"""A website: an application of others, how it is installed and served, what it begins with, how it is read.
 
 SITE = Website("fossil", version="2.21", ...)      # a file of this folder, or of anybody's
 """
@@ -22,7 +22,7 @@ MOST_ROWS = 5000
 
 
 class SiteQueries(Protocol):
-    """What readers ask of a running site. All raise SandboxFailure("website") for an answer that there is not."""
+    """Queries of readers to a running site. All raise SandboxFailure("website") for an answer that there is not."""
 
     async def sql(self, file: str, statement: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]: ...
 
@@ -43,7 +43,7 @@ class SiteQueries(Protocol):
         ...
 
     async def run(self, argv: Sequence[str], stdin: str = "") -> str:
-        """What a program prints, in the state's folder."""
+        """Output of a program, run in the state's folder."""
         ...
 
 
@@ -112,7 +112,7 @@ class Untold:
 
 @dataclasses.dataclass(frozen=True)
 class Rest:
-    """What the site answers to a GET, as JSON, made into rows."""
+    """Rows of the site's answer to a GET, as JSON."""
 
     path: str
     parse: Callable[[Any], Sequence[Row]] = lambda answer: answer
@@ -124,7 +124,7 @@ class Rest:
 
 @dataclasses.dataclass(frozen=True)
 class CommandReader:
-    """What a program of the site prints, as JSON, made into rows."""
+    """Rows of the output of a program of the site, as JSON."""
 
     argv: tuple[str, ...]  # as `Website.serve`
     stdin: str = ""
@@ -207,7 +207,7 @@ class Website:
 
     @property
     def url(self) -> str:
-        """Of the first page."""
+        """Address of the first page."""
         return self.origin + self.first_page
 
     def content_for(self, seed: int) -> Content:

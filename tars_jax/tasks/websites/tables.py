@@ -70,7 +70,8 @@ def seen(text: str) -> str:
 
 
 def differences(before: Tables, after: Tables) -> list[Difference]:
-    """What is different, rows that changed paired with what they were: by `key` or `id`, else by most equal fields."""
+    """Differences between tables, rows that changed paired with what they were: by `key` or `id`, else by most equal
+    fields."""
     found = []
     for table in sorted({*before, *after}):
         gone, come = unmatched(before.get(table, ()), after.get(table, ()))

@@ -27,7 +27,7 @@ SYNTHESIZED = Path(__file__).with_name("synthesized.jsonl")  # tasks of data/web
 
 @dataclasses.dataclass(frozen=True)
 class WebsiteTask:
-    """What is asked for on which site, and how one tells that it was done.
+    """A task on a website, and how one tells that it was done.
 
     Success is that the site's state differs from what it was by the task's effect and by nothing else, and, where there
     is an `answer`, that `finished` has said it. Raises InputError for a task that nothing could fail.

@@ -1,4 +1,4 @@
-"""What sites are filled with: people, things and sentences by chance, the same for the same seed."""
+"""Words that sites are filled with: people, things and sentences by chance, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WHEN = ("before noon", "on Fridays", "once a month", "after the meeting", "in t
 
 
 def pick(rng: random.Random, words: tuple[str, ...], count: int) -> list[str]:
-    """Different ones."""
+    """Picks different words."""
     return rng.sample(words, count)
 
 

@@ -1,4 +1,4 @@
-"""What may be changed of an annotation: pure functions, each of which gives the next one."""
+"""Changes of an annotation: pure functions, each of which gives the next one."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def connect(name: str) -> Any:
 
 
 def gone() -> tuple[type[BaseException], ...]:
-    """What calls raise once the server is gone."""
+    """Errors that calls raise once the server is gone."""
     import struct
 
     from Xlib import error

@@ -48,6 +48,6 @@ class Hotkeys:
             self._wishes[code, mask] = wish
 
     def wish(self, event: Any) -> str:
-        """What a KeyPress asks for; "" for nothing."""
+        """Command of the hotkey that a KeyPress is of; "" for none."""
         held = event.state & sum(MODIFIERS.values())
         return self._wishes.get((event.detail, held), "")

@@ -1,4 +1,4 @@
-"""What a task.toml of Harbor says, schema 1.0 to 1.4, as typed values. Other fields are ignored."""
+"""Harbor's task.toml, schema 1.0 to 1.4, as typed values. Other fields are ignored."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _TEMPLATE = re.compile(r"\$\{([^}:]+)(?::-(.*))?\}", re.DOTALL)
 
 @dataclasses.dataclass(frozen=True)
 class TaskStage:
-    """What an agent is asked at once: the whole task, or one of its steps."""
+    """A stage of a task, asked at once: the whole task, or one of its steps."""
 
     name: str  # empty: the whole task
     instruction: str
@@ -67,7 +67,7 @@ class HarborTask:
         return self.folder / "environment"
 
     def verifier_context(self, stage: TaskStage) -> tuple[Path, bool, Surroundings]:
-        """Of a separate verifier: its build context, whether the tests are in its image, and what it may take."""
+        """A separate verifier's build context, whether the tests are in its image, and what it may take."""
         own = stage.verifier.surroundings or self.config.surroundings
         for folder in reversed(stage.tests):
             if (folder / "Dockerfile").is_file():
@@ -76,7 +76,7 @@ class HarborTask:
 
     @property
     def time_limit(self) -> float | None:
-        """Of all stages together, seconds; None: there is none."""
+        """Time limit of all stages together, seconds; None: there is none."""
         limits = [stage.agent.timeout_s for stage in self.stages]
         return None if None in limits else sum(limit for limit in limits if limit is not None)
 
