@@ -30,9 +30,10 @@ class SessionRoutes:
         self._openings = openings
 
     async def lease(self, request: Request) -> Response:
-        """{kind?, lease_seconds?, once?, ...} -> 201 {id, token, ...}; what else there is, the kind reads.
+        """{kind?, lease_seconds?, idempotency_key?, ...} -> 201 {id, token, ...}; what else there is, the kind reads.
 
-        A request that comes again with the same `idempotency_key`, as its answer was lost, gets the same session.
+        A request that comes again with the same `idempotency_key`, as its answer was lost, gets the same
+        session, also after a restart.
         """
         owner = self._access.owner(request)
         asked = await read_json(request)
