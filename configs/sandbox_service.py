@@ -15,8 +15,8 @@ from ml_collections import ConfigDict
 from tars_jax.pipelines.command_fields import ISOLATION, ListenerFields
 from tars_jax.pipelines.run_sections import DrawingSection
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import Rule, at_least, between, each, field, more_than, one_of
-from tars_jax.sandbox.browser.site import MAX_SIDE
+from tars_jax.rules import Rule, at_least, each, field, field_of, more_than, one_of
+from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.service.config import DOMAIN, is_domain
 
 
@@ -24,19 +24,24 @@ from tars_jax.sandbox.service.config import DOMAIN, is_domain
 class ServiceBrowsers(DrawingSection):
     """The browsers of the sandbox service."""
 
-    browsers: int = field(1, "browsers that are never closed; each starts with its first page", at_least(1))
-    max_browsers: int = field(8, "most browsers, while all are full and memory allows; 0: no further ones", at_least(0))
-    pages_per_browser: int = field(8, "pages of each browser", at_least(1))
-    width: int = field(320, "width of viewports in pixels, unless a session sets another", between(1, MAX_SIDE))
-    height: int = field(320, "height of viewports in pixels, unless a session sets another", between(1, MAX_SIDE))
-    idle_browser_seconds: float = field(
-        30.0, "seconds after which unused pages and further browsers are closed", more_than(0)
+    browsers: int = field_of(BrowserConfig, "browsers", default=1)
+    max_browsers: int = field_of(
+        BrowserConfig,
+        "max_browsers",
+        default=8,
+        about="most browsers, while all are full and memory allows; 0: no further ones",
     )
-    reserve_megabytes: int = field(512, "free memory in megabytes below which no further browser starts", at_least(0))
-    browser_megabytes: int = field(
-        4096, "memory in megabytes beyond which a browser is restarted when its last page closes", at_least(1)
+    pages_per_browser: int = field_of(BrowserConfig, "pages_per_browser", default=8)
+    width: int = field_of(
+        BrowserConfig, "width", default=320, about="width of viewports in pixels, unless a session sets another"
     )
-    call_seconds: float = field(20.0, "time limit of one call on a page, in seconds", more_than(0))
+    height: int = field_of(
+        BrowserConfig, "height", default=320, about="height of viewports in pixels, unless a session sets another"
+    )
+    idle_browser_seconds: float = field_of(BrowserConfig, "idle_browser_s")
+    reserve_megabytes: int = field_of(BrowserConfig, "reserve_mb")
+    browser_megabytes: int = field_of(BrowserConfig, "browser_memory_mb")
+    call_seconds: float = field_of(BrowserConfig, "call_timeout_s")
 
 
 @dataclasses.dataclass(frozen=True)

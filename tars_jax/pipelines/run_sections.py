@@ -16,6 +16,7 @@ from tars_jax.pipelines.schema import RunFields, Section, section
 from tars_jax.rules import Rule, at_least, between, field, field_of, more_than, one_of
 from tars_jax.sandbox.address import is_guest, is_server_address
 from tars_jax.sandbox.browser.angle import ANGLE, SOFTWARE
+from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.site import MAX_SIDE
 from tars_jax.training.config import RewardConfig
 from tars_jax.training.loggers import LOGGERS
@@ -163,13 +164,11 @@ class DrawingSection:
 class BrowserSection(DrawingSection):
     """The browsers of this process, or of each host of the fleet."""
 
-    browsers: int = field(1, "browsers of this process, or of each host of the fleet", at_least(1))
-    max_browsers: int = field(
-        0, "most browsers: further ones start while all are full, and end when idle; 0: no further ones", at_least(0)
+    browsers: int = field_of(
+        BrowserConfig, "browsers", default=1, about="browsers of this process, or of each host of the fleet"
     )
-    idle_browser_seconds: float = field(
-        30.0, "seconds after which unused pages and further browsers are closed", more_than(0)
-    )
+    max_browsers: int = field_of(BrowserConfig, "max_browsers")
+    idle_browser_seconds: float = field_of(BrowserConfig, "idle_browser_s")
     pages: int = field(8, "pages that play at the same time, in all browsers together", at_least(1))
 
 

@@ -86,7 +86,7 @@ def test_flags_and_values() -> None:
     assert angle_flags("swiftshader")[0] == "--disable-gpu"
     for backend in ANGLE[1:]:
         assert f"--use-angle={backend}" in angle_flags(backend) and "--disable-gpu" not in angle_flags(backend)
-    with pytest.raises(InputError, match="browser.use_angle must be one of swiftshader, gl, gl-egl, vulkan; got 'gpu'"):
+    with pytest.raises(InputError, match="browser.use_angle must be one of 'swiftshader', 'gl', .*; got 'gpu'"):
         BrowserConfig(use_angle="gpu")
     with pytest.raises(InputError, match="option renderer"):
         GAME.check_options({"renderer": "paper"})

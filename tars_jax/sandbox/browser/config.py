@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tars_jax import InputError
+from tars_jax.rules import at_least, between, check_fields, field, more_than, one_of
 from tars_jax.sandbox.browser.angle import ANGLE, SOFTWARE
 from tars_jax.sandbox.browser.site import MAX_SIDE
 
@@ -21,39 +22,36 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 class BrowserConfig:
     """Several headless browsers with several isolated pages each. Raises InputError for an impossible value."""
 
-    executable: str | None = None  # path of a Chromium; found by find_executable when None
-    browsers: int = 2  # that pages are spread over; each starts with its first page
-    pages_per_browser: int = 4  # "frame" pages have a browser each, and so many times `browsers` in all
-    max_browsers: int = 0  # further ones start while all are full and end when idle; 0: none
-    idle_browser_s: float = 30.0  # a further browser ends when it has had no page so long
-    reserve_mb: int = 512  # no further browser starts while the machine has less free memory
-    browser_memory_mb: int = 4096  # a browser that grew beyond takes no new page, and is replaced when its last closes
-    health_s: float = 5.0  # between two looks at the health and size of each browser
-    width: int = 96  # of the viewport, CSS pixels at device scale 1
-    height: int = 96
-    call_timeout_s: float = 20.0  # a call on a page that takes longer fails as "timeout"
+    executable: str | None = field(None, "path of a Chromium; None: found by find_executable")
+    browsers: int = field(2, "browsers that are never closed; each starts with its first page", at_least(1))
+    # Where screenshots are asked for by "frame", a page has a browser of its own, and so many times `browsers` in all.
+    pages_per_browser: int = field(4, "pages of each browser", at_least(1))
+    max_browsers: int = field(
+        0, "most browsers: further ones start while all are full, and end when idle; 0: no further ones", at_least(0)
+    )
+    idle_browser_s: float = field(
+        30.0, "seconds after which unused pages and further browsers are closed", more_than(0)
+    )
+    reserve_mb: int = field(512, "free memory in megabytes below which no further browser starts", at_least(0))
+    browser_memory_mb: int = field(
+        4096, "memory in megabytes beyond which a browser is restarted when its last page closes", at_least(1)
+    )
+    health_s: float = field(5.0, "seconds between two looks at the health and size of each browser", more_than(0))
+    width: int = field(96, "width of viewports in pixels, at device scale 1", between(1, MAX_SIDE))
+    height: int = field(96, "height of viewports in pixels, at device scale 1", between(1, MAX_SIDE))
+    call_timeout_s: float = field(20.0, "time limit of one call on a page, in seconds", more_than(0))
     # canvas: read back in the page; frame: asked for, a browser a page; cdp: captureScreenshot; plain: Playwright's
-    screenshot: str = "auto"
-    use_angle: str = SOFTWARE  # what draws WebGL: swiftshader, by software; gl, gl-egl or vulkan, by a GPU (angle.py)
+    screenshot: str = field("auto", "how screenshots are taken", one_of(*SCREENSHOT_PATHS))
+    use_angle: str = field(
+        SOFTWARE,
+        "what draws WebGL: swiftshader, by software; gl, gl-egl or vulkan, by a GPU (angle.py)",
+        one_of(*ANGLE),
+    )
 
     def __post_init__(self) -> None:
-        for name in ("browsers", "pages_per_browser", "browser_memory_mb"):
-            if (value := getattr(self, name)) < 1:
-                raise InputError(f"browser.{name} must be a whole number of at least 1; got {value!r}")
-        for name in ("width", "height"):
-            if not 1 <= (value := getattr(self, name)) <= MAX_SIDE:
-                raise InputError(f"browser.{name} must be pixels, 1 to {MAX_SIDE}; got {value!r}")
-        for name in ("call_timeout_s", "idle_browser_s", "health_s"):
-            if (seconds := getattr(self, name)) <= 0:
-                raise InputError(f"browser.{name} must be seconds above 0; got {seconds!r}")
+        check_fields(self, "browser")
         if self.max_browsers and self.max_browsers < self.browsers:
             raise InputError(f"browser.max_browsers must be 0 or browser.browsers or more; got {self.max_browsers!r}")
-        if self.use_angle not in ANGLE:
-            raise InputError(f"browser.use_angle must be one of {', '.join(ANGLE)}; got {self.use_angle!r}")
-        if self.screenshot not in SCREENSHOT_PATHS:
-            raise InputError(
-                f"browser.screenshot must be one of {', '.join(SCREENSHOT_PATHS)}; got {self.screenshot!r}"
-            )
 
 
 def find_executable(given: str | None = None) -> Path:
