@@ -1,4 +1,4 @@
-"""Where a learner's sandboxes are, when they are not its own process's: a sandbox service, or machines of one's own."""
+"""Address of remote sandboxes: a sandbox service, or machines of one's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong in a sandbox: the machinery (retry elsewhere) or a page's own script (do not)."""
+"""Failures of a sandbox: of the machinery (retry elsewhere) or of a page's own script (do not)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What draws WebGL in a browser: software, which gives the same pixels on every machine, or a GPU by one of ANGLE's
-backends (Chromium's `--use-angle`)."""
+"""Rendering of WebGL in a browser: by software, which gives the same pixels on every machine, or by a GPU through one
+of ANGLE's backends (Chromium's `--use-angle`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many browsers there should be: pure decisions from their load and memory, carried out by the manager."""
+"""Autoscaling of browsers: pure decisions from their load and memory, carried out by the manager."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KIBI = 1024
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """What the decisions need to know of the place of one browser."""
+    """Load of one browser, for these decisions."""
 
     places_taken: int  # pages, and pages being opened
     memory_mb: float = 0.0  # of its processes when last looked at; 0 where none runs
@@ -60,7 +60,7 @@ def is_surplus(load: Load, count: int, config: BrowserConfig) -> bool:
 
 
 def free_memory_mb() -> float:
-    """What the machine can give without swapping."""
+    """Memory that the machine can give without swapping, in MB."""
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) / KIBI

@@ -1,4 +1,4 @@
-"""What a browser sandbox can be told, and which Chromium it runs."""
+"""Config of a browser sandbox, and which Chromium it runs."""
 
 from __future__ import annotations
 

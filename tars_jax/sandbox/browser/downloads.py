@@ -1,4 +1,4 @@
-"""What a page downloads: kept by number below one folder, up to a number of bytes and of files; the rest is cancelled.
+"""Downloads of a page: kept by number below one folder, up to a number of bytes and of files; the rest is cancelled.
 
     3           the file of download 3
     3.json      its record: what it is called, where it came from, its size and digest

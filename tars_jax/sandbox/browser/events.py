@@ -124,7 +124,7 @@ def is_key(key: str) -> bool:
 
 
 def real_seconds(advance_ms: float, rate: float) -> float:
-    """How long it takes to let virtual time pass at a rate, where the page is fast enough.
+    """Seconds that virtual time takes to pass at a rate, where the page is fast enough.
 
     Raises InputError for a time or a rate that cannot be, and for more than a call may take.
     """
@@ -184,7 +184,7 @@ class InputDevices:
                 return "Input.insertText", {"text": text}
 
     def at_rest(self) -> list[Command]:
-        """What brings the devices back to how a page first finds them: nothing held, the mouse outside."""
+        """Commands that bring the devices back to how a page first finds them: nothing held, the mouse outside."""
         held: list[InputEvent] = [KeyUp(key) for key in reversed(self._down.values())]
         self._capitals = False
         held += [MouseUp(OUTSIDE, OUTSIDE, button) for button in sorted(self._buttons)]

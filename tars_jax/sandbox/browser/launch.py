@@ -73,7 +73,7 @@ FRAME_FLAGS = {
 
 @dataclasses.dataclass(frozen=True)
 class BrowserKind:
-    """What a browser is started for."""
+    """Kind of browser, by the frames and animations that its pages need."""
 
     frames: FrameMode
     smil: bool = False  # for SVG's own animations, which others do without

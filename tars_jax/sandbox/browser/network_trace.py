@@ -1,4 +1,4 @@
-"""What a page asked of the network and what it was answered, as HAR 1.2 has it: who scores an agent by its requests.
+"""Network trace of a page as HAR 1.2, for whoever scores an agent by its requests.
 
 Pictures, styles, scripts and fonts are left out, as nobody scores them. Bodies of answers are kept where they are JSON
 and small, since a document that has gone has taken its body with it.

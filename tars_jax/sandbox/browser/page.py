@@ -204,7 +204,7 @@ class Page:
         sent.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def storage(self) -> dict[str, Any]:
-        """What the page has stored, as `PageSpec.storage` takes it (storage.py); no databases with an open network."""
+        """Storage of the page, as `PageSpec.storage` takes it (storage.py); no databases with an open network."""
         stored = storage_of(self.context, self._session, self.target, databases=not self._networked)
         return await self._guarded(stored, "storage")
 

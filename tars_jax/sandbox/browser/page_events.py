@@ -1,4 +1,4 @@
-"""What happens on a page beside its steps: console, errors, dialogs, downloads, navigations, popups, crashes."""
+"""Events of a page beside its steps: console, errors, dialogs, downloads, navigations, popups, crashes."""
 
 from __future__ import annotations
 

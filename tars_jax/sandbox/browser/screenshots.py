@@ -24,7 +24,7 @@ Take: TypeAlias = Callable[[], Awaitable[bytes]]  # a PNG of the page as it is n
 
 @dataclasses.dataclass(frozen=True)
 class PageObservation:
-    """What a page showed after a step, and what was read from it at that moment."""
+    """Screenshot of a page after a step, and what was read from the page at that moment."""
 
     png: bytes
     data: Any  # value of the `read` expression, None without one
@@ -50,7 +50,7 @@ def png_size(png: bytes) -> tuple[int, int]:
 
 
 async def shown(take: Callable[[], Awaitable[T]]) -> T:
-    """What `take` gives, asked again for seconds while the browser has nothing to show."""
+    """Result of `take`, asked again for seconds while the browser has nothing to show."""
     for wait_s in RETRIES_S:
         try:
             return await take()

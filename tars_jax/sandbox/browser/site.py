@@ -1,4 +1,4 @@
-"""What a sandboxed page shows: files below one folder, at http://sandbox.invalid/, and how it is to be opened."""
+"""Site of a sandboxed page: files below one folder, at http://sandbox.invalid/, and how it is to be opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page has stored, as another page can be given it: cookies, local storage and, where that is safe, databases.
+"""Storage of a page, as another page can be given it: cookies, local storage and, where that is safe, databases.
 
 Playwright reads databases into its driver, the one process that all browsers depend on. A value that contains itself
 ends that process (an uncaught error of its JSON), a value of gigabytes would, and what a database holds is the page's

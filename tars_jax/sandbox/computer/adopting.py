@@ -1,4 +1,4 @@
-"""How a process becomes the owner of a launcher whose owner was killed (launcher/adoption.py is the other side)."""
+"""Adoption of a launcher by a new process after its owner was killed (launcher/adoption.py is the other side)."""
 
 from __future__ import annotations
 

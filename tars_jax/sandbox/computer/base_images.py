@@ -54,7 +54,7 @@ def why_not(image: str, near: bool = False) -> str:
 
 
 def variables(image: str) -> Mapping[str, str]:
-    """What the image sets for its programs."""
+    """Environment variables that the image sets for its programs."""
     matched = _NEAR.fullmatch(image)
     if matched is not None and matched[1] == "python":  # whose pip installs for the whole system
         return {"PIP_BREAK_SYSTEM_PACKAGES": "1", "PIP_ROOT_USER_ACTION": "ignore"}

@@ -101,7 +101,7 @@ class Computer:
             raise Unreadable(f"what lies outside of the home folder cannot be read: {error}") from error
 
     async def processes(self) -> list[Process]:
-        """What runs inside besides the guest."""
+        """Processes that run inside besides the guest."""
         return await asyncio.to_thread(self.container.processes)
 
     async def ports(self) -> frozenset[int]:
@@ -237,7 +237,8 @@ class Computers:
         return self._kept_in is not None and can_keep(self._isolation)
 
     async def keep(self, id: str, seconds: float) -> None:
-        """How long a container lives on without this process; 0: not at all. Other ids keep the files on the disk."""
+        """Sets how long a container lives on without this process; 0: not at all. Other ids keep the files on the
+        disk."""
         if self._kept_in is not None and can_keep(self._isolation):
             await self._isolation.reattachment.keep(id, seconds)
 

@@ -120,7 +120,7 @@ class ContainedGuest:
 
     @property
     def suspended(self) -> Checkpoint | None:
-        """What `resume` will go on from."""
+        """Checkpoint from which `resume` will go on."""
         return self._suspended
 
     async def resume(self) -> None:

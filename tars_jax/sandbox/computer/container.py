@@ -1,4 +1,4 @@
-"""What every kind of isolation gives: containers."""
+"""Containers, which every kind of isolation gives."""
 
 from __future__ import annotations
 
@@ -110,11 +110,12 @@ class Container(Protocol):
     async def resume(self) -> None: ...
 
     def memory_bytes(self) -> int | None:
-        """What the processes hold now, the pages of files that they read included; None where nobody counts."""
+        """Memory that the processes hold now, the pages of files that they read included; None where nobody counts."""
         ...
 
     def processes(self) -> list[Process]:
-        """What runs inside besides the first process. No program inside is asked. May take some tenths of a second."""
+        """Processes that run inside besides the first one. No program inside is asked. May take some tenths of a
+        second."""
         ...
 
     def ports(self) -> frozenset[int]:

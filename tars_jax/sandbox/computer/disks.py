@@ -1,4 +1,4 @@
-"""Where the files of a container are written: a disk of limited size.
+"""Disks of limited size to which the files of a container are written.
 
 An image, mounted through a loop device, where this machine allows that: its pages leave memory, and a full one is told
 as "no space left". Memory (tmpfs) otherwise, which the limit of memory counts, too.

@@ -33,7 +33,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class GuestError(InputError):
-    """What was asked for cannot be: a file that is not there, a program that cannot be started, a full disk.
+    """A call that cannot be carried out: a file that is not there, a program that cannot be started, a full disk.
 
     `code` is the name of an errno, or "input" for an argument that makes no sense.
     """
@@ -51,7 +51,7 @@ class HasFiles(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Ran:
-    """What a program did that was run to its end."""
+    """Output and exit status of a program that was run to its end."""
 
     status: int  # its exit status, minus the signal's number if one ended it
     stdout: bytes

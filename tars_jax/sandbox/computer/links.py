@@ -1,4 +1,4 @@
-"""What connects host and guest: calls that are on their way, and links, which parts keep open into a computer.
+"""Connections of host and guest: calls that are on their way, and links, which parts keep open into a computer.
 
 A copy of its programs is made while there is nothing of either.
 """

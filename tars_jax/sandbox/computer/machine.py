@@ -1,4 +1,4 @@
-"""Where the parts of a computer run: a container, a machine far away, or this machine itself."""
+"""Machines on which the parts of a computer run: a container, a machine far away, or this machine itself."""
 
 from __future__ import annotations
 

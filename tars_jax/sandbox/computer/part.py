@@ -1,4 +1,4 @@
-"""What a computer is copied, suspended and adopted with, part by part: shells, kernels, a desktop, MCP servers, ...
+"""Parts with which a computer is copied, suspended and adopted: shells, kernels, a desktop, MCP servers, ...
 
     detach, attach      around a copy of the programs: between the two nothing connects the host with the part
     snapshot, restore   what the host knows of the part, as JSON; the part again, in the same computer or a copy of it
@@ -27,7 +27,7 @@ class Detachable(Protocol):
 
 class Part(Detachable, Protocol):
     def snapshot(self) -> Any:
-        """What `restore` needs; None: nothing. It may hold secrets."""
+        """Snapshot that `restore` takes; None: nothing. It may hold secrets."""
         ...
 
 

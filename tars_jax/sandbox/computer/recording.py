@@ -1,4 +1,4 @@
-"""What was called through a guest, so that it can be done again in another computer, and what came of it compared.
+"""Recording of the calls through a guest, so that they can be repeated in another computer, and the results compared.
 
 A replay begins where the recording began and makes the same calls, in the order in which they began and ended. Numbers
 that the guest gives (processes, terminals, versions of files) are those of the new guest. An answer that is another one

@@ -1,4 +1,4 @@
-"""What of this machine a container sees: its programs and their settings, and nothing that belongs to anybody.
+"""Root folder of a container: this machine's programs and their settings, and nothing that belongs to anybody.
 
 The root is an overlay. Its lowest layer, the base, is a folder that `make_base` fills: empty folders, an agent's home,
 and a copy of those files of /etc that everybody may read, without what names this machine, its users or its

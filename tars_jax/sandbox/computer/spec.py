@@ -1,4 +1,4 @@
-"""What a container is to be: what it shows, and how much of the machine it may take."""
+"""Spec of a container: what it shows, and how much of the machine it may take."""
 
 from __future__ import annotations
 

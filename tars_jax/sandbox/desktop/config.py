@@ -1,4 +1,4 @@
-"""What a desktop can be told. Nothing here needs X."""
+"""Config of a desktop. Nothing here needs X."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tars_jax import InputError
 
 @dataclasses.dataclass(frozen=True)
 class Settle:
-    """How long to wait for the effect of an action, at most, in milliseconds of real time."""
+    """Limits of the wait for the effect of an action, in milliseconds of real time."""
 
     first_ms: float = 200.0  # for a first change; without one the action has no effect that shows
     quiet_ms: float = 25.0  # without a further change, after which the screen has settled

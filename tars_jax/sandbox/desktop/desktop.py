@@ -114,7 +114,7 @@ class Desktop:
         self._links.add(self)
 
     def snapshot(self) -> dict[str, Any]:
-        """What another process needs to go on with it, as JSON; the cookie in it is for nobody else."""
+        """Snapshot with which another process goes on, as JSON; the cookie in it is for nobody else."""
         return {
             "config": dataclasses.asdict(self.config), "server": self._server.snapshot(), "started": self._started,
             "applications": {name: list(command) for name, command in self.applications.items()},
@@ -160,7 +160,7 @@ class Desktop:
         return self.config.width, self.config.height
 
     async def screenshot(self, *, settle: Settle | None = None) -> Screenshot:
-        """What the screen shows now, the cursor included; with `settle`, once it has settled."""
+        """Screenshot with the cursor; with `settle`, once the screen has settled."""
         return await self._call(lambda here: here.see(settle), wait_ms=settle.bound_ms if settle else 0)
 
     async def act(self, events: Sequence[InputEvent], *, settle: Settle | None = None) -> Screenshot:
@@ -172,7 +172,7 @@ class Desktop:
         return await self._call(lambda here: here.act(events, settle), wait_ms=settle.bound_ms)
 
     async def pointer(self) -> tuple[int, int]:
-        """Where the mouse is, in pixels."""
+        """Position of the mouse, in pixels."""
         return await self._call(lambda here: here.pointer())
 
     async def release_all(self) -> None:

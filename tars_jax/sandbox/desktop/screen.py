@@ -1,4 +1,4 @@
-"""What a desktop shows: the pixels from Xvfb's frame buffer file, the mouse's cursor drawn upon them."""
+"""Screen of a desktop: the pixels from Xvfb's frame buffer file, the mouse's cursor drawn upon them."""
 
 from __future__ import annotations
 

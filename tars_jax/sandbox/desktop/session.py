@@ -1,4 +1,4 @@
-"""What comes up with a desktop besides its X server: the window manager, and the applications that are there."""
+"""Programs that start with a desktop besides its X server: the window manager, and the applications that are there."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class PhoneConfig:
 
 @dataclasses.dataclass(frozen=True)
 class ShellResult:
-    """What a command on the phone wrote, and its status."""
+    """Output of a command on the phone, and its status."""
 
     stdout: bytes
     stderr: bytes

@@ -1,4 +1,4 @@
-"""What can go wrong between here and a phone, as kinds of `SandboxFailure`."""
+"""Failures between here and a phone, as kinds of `SandboxFailure`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How text gets into a phone: `input text` where it can, else the ADB keyboard, else the clipboard of Clipper.
+"""Text input of a phone: `input text` where it can, else the ADB keyboard, else the clipboard of Clipper.
 
 Android's `input text` types what the keys of a keyboard make, which is ASCII. For the rest people install
 com.android.adbkeyboard (ADBKeyBoard) or ca.zgrs.clipper (Clipper, which AndroidWorld uses), and so does the stand-in.

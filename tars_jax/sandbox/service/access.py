@@ -1,4 +1,4 @@
-"""Who asks: an owner by key, or whoever holds the token of a session."""
+"""Access to the service: an owner by key, or whoever holds the token of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs wrote, as text with a mark where it was cut."""
+"""Output of programs, as text with a mark where it was cut."""
 
 from __future__ import annotations
 

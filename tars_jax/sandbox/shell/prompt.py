@@ -1,4 +1,4 @@
-"""How a shell is told what to run, and how it tells that it has: by a typed line and by its prompt.
+"""Prompt protocol of a shell: it is told what to run by a typed line, and tells by its prompt that it has.
 
 A command is typed as one word that bash takes apart again, so it may have any number of lines, and what it reads from
 its stdin is none of it; a long one lies in a file, which the line names. Before each prompt bash prints

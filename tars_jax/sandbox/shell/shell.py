@@ -78,7 +78,7 @@ class Shell:
         await self.close()
 
     def snapshot(self) -> dict[str, Any]:
-        """What `restore` needs to go on with it, in another process, too; what was not told yet, it is told then."""
+        """Snapshot with which `restore` goes on, in another process, too; what was not told yet, it is told then."""
         return {
             "terminal": self._terminal, "first_process": self.first_process, "limit": self._limit, "clean": self._clean,
             "first_folder": self._first_folder, "env": self._env, "folder": self._folder, "running": self._running,
@@ -220,7 +220,7 @@ class Shell:
         return self._running
 
     async def more(self, timeout_s: float = 10.0) -> Result:
-        """What a running command has written since, once it ends or after `timeout_s`."""
+        """Output of a running command since the last call, once it ends or after `timeout_s`."""
         async with self._lock:
             await self._make_sure()
             return await self._result(timeout_s)
@@ -241,7 +241,7 @@ class Shell:
         return await self._after(timeout_s)
 
     async def interrupt(self, timeout_s: float = 2.0) -> Result:
-        """What C-c does: SIGINT to the command in the foreground, which may ignore it."""
+        """Sends SIGINT, as C-c does, to the command in the foreground, which may ignore it."""
         return await self._signal(signal.SIGINT, timeout_s)
 
     async def kill(self, timeout_s: float = 2.0) -> Result:

@@ -1,4 +1,4 @@
-"""What a terminal shows, as text that can be read: bounded, without escape sequences, with lines as they were left."""
+"""Text that a terminal shows, made readable: bounded, without escape sequences, with lines as they were left."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tars_jax.environment import Function
 
 
 class Refused(InputError):
-    """What the agent is told instead of a result."""
+    """Refusal that the agent is told instead of a result."""
 
 
 class Arguments:

@@ -208,7 +208,7 @@ class Files:
         return await self.edit(path, change), made[-1]
 
     async def search(self, path: str, query: FileQuery, *, timeout_s: float = 30.0) -> SearchResult:
-        """What there is below a folder, or in one file. Raises GuestError, also for a pattern that is none."""
+        """Searches below a folder, or in one file. Raises GuestError, also for a pattern that is none."""
         check_pattern(query)
         folder, only = self.absolute(path), ""
         if (await self.stat(folder)).kind != "folder":

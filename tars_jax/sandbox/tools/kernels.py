@@ -75,7 +75,7 @@ class Kernel:
         await self.close()
 
     def snapshot(self) -> dict[str, Any]:
-        """What `restore` needs to go on with it, in another process, too."""
+        """Snapshot with which `restore` goes on, in another process, too."""
         return {
             "process": self._process, "kind": self._kind, "python": self._python, "folder": self._folder,
             "env": self._env, "limit": self._limit, "cells": self._cells,

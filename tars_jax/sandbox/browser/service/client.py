@@ -21,7 +21,7 @@ from tars_jax.sandbox.service.config import folder_name
 
 
 def browsers(config: BrowserConfig, at: SandboxAddress | None = None) -> BrowserManager | BrowserClient:
-    """What opens the pages of `config`, not started yet: browsers of this process, or a service's where one is named.
+    """Opener of the pages of `config`, not started yet: browsers of this process, or a service's where one is named.
 
     Where the browsers are is a matter of the machines: the pages are the same to the byte.
     """
@@ -100,7 +100,7 @@ class RemotePage:
         return (await self._call(Evaluate(expression)))["value"]
 
     async def checkpoint(self) -> dict[str, Any]:
-        """Where the page is: url, clock_ms, storage, journal."""
+        """Checkpoint of the page: url, clock_ms, storage, journal."""
         return await self._client.request("GET", f"/v1/sessions/{self.id}/checkpoint")
 
     async def recording(self) -> bytes:
@@ -108,7 +108,7 @@ class RemotePage:
         return await self._client.fetch("GET", f"/v1/sessions/{self.id}/recording")
 
     async def downloads(self) -> list[dict[str, Any]]:
-        """What the page has downloaded so far: number, name, url, bytes, sha256 each."""
+        """Downloads of the page so far: number, name, url, bytes, sha256 each."""
         return (await self._client.request("GET", f"/v1/sessions/{self.id}/downloads"))["downloads"]
 
     async def download(self, number: int) -> bytes:

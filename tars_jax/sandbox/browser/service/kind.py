@@ -144,7 +144,7 @@ class PageRoutes:
         self._access = access
 
     async def checkpoint(self, request: Request) -> Response:
-        """Where the page is; its field `journal` opens another session at the same place."""
+        """Checkpoint of the page; its field `journal` opens another session at the same place."""
         session = self._access.session_of(PageSession, request)
         with typed_errors():
             place = await session.checkpoint()

@@ -1,4 +1,4 @@
-"""What can be asked of a page, as data: written to journals and recordings, sent to the service, carried out again."""
+"""Calls of a page, as data: written to journals and recordings, sent to the service, carried out again."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Journal:
 
     @property
     def calls(self) -> int:
-        """How many calls the session had come to when the last of these came back."""
+        """Number of calls that the session had come to when the last of these came back."""
         return self.before + len(self.entries)
 
     def write_to(self, file: Path) -> None:
@@ -133,7 +133,7 @@ def _write(file: int, line: bytes, at: int) -> None:
 
 
 def result_of(value: Any) -> str:
-    """What an entry says of a call's value."""
+    """An entry's record of a call's value."""
     return f"sha256:{hashlib.sha256(value.png).hexdigest()}" if isinstance(value, PageObservation) else VALUE
 
 

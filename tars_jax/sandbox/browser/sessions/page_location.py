@@ -34,7 +34,7 @@ async def place_of(page: Page) -> PageLocation:
 
 
 def spec_at(spec: PageSpec, place: PageLocation, *, clock: bool) -> PageSpec:
-    """How to open a page at a place; on the index where the address is none that can be loaded."""
+    """Spec that opens a page at a place; on the index where the address is none that can be loaded."""
     at = place.url
     loads = spec.site.find(at) is not None if at.startswith(f"{ORIGIN}/") else at.startswith(("http://", "https://"))
     return dataclasses.replace(

@@ -244,7 +244,7 @@ class PageSession(LeasedSession):
 
     @property
     def calls(self) -> int:
-        """How many calls have come back since the session began."""
+        """Number of calls that have come back since the session began."""
         return self.journal.calls
 
     async def _living_page(self) -> Page:
@@ -281,7 +281,7 @@ class PageSession(LeasedSession):
             await page.close()
 
     async def checkpoint(self) -> dict[str, Any]:
-        """Where the page is now: address, title, clock, storage, number of calls, and the journal that led there."""
+        """Checkpoint of the page: address, title, clock, storage, number of calls, and the journal that led there."""
 
         async with self._turn:
             place = await self._healed(place_of)
@@ -302,7 +302,7 @@ class PageSession(LeasedSession):
         self.events.close()
 
     def to_json(self) -> dict[str, Any]:
-        """What there is to see of the session, for lists."""
+        """Description of the session, for lists."""
         entries = self._last_entries()
         call = entries[-1].call if entries else None
         spec = self.journal.spec

@@ -1,4 +1,4 @@
-"""How a page was opened, as plain values: the head of a journal and of a checkpoint that a client sends back."""
+"""Specs of opened pages, as plain values: the head of a journal and of a checkpoint that a client sends back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task and a user of Harbor's command ask of a computer, in Harbor's words and in ours."""
+"""Requests of a task and of a user of Harbor's command to a computer, in Harbor's words and in ours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT: tuple[str | int | None, ...] = (None, "root", 0, "0")
 
 
 class ComputerOptions(EnvironmentOptions):
-    """What `--ek NAME=VALUE` sets."""
+    """Options that `--ek NAME=VALUE` sets."""
 
     processes: int = Field(default=1024, ge=4, description="Processes and threads that a computer may have at a time.")
     bases: Literal["same", "near"] = Field(

@@ -1,4 +1,4 @@
-"""What programs of a trial's computer reach beside it: hosts of its network policy, and ports of this machine."""
+"""Reach of a trial's programs beside their computer: hosts of its network policy, and ports of this machine."""
 
 from __future__ import annotations
 

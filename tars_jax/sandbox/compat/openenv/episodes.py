@@ -1,4 +1,4 @@
-"""What an OpenEnv server plays: episodes with dictionaries in and out."""
+"""Episodes that an OpenEnv server plays, with dictionaries in and out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class InvalidAction(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class EpisodeTurn:
-    """What a reset or a step led to. All of it is JSON."""
+    """Result of a reset or a step. All of it is JSON."""
 
     observation: Mapping[str, Any]
     reward: float | None = None

@@ -29,7 +29,7 @@ _ENDS = {errno.ENOENT: "No such file or directory", errno.EACCES: "Permission de
 
 
 class Transfer(Exception):
-    """What the client is to raise."""
+    """An error that the client is to raise."""
 
     def __init__(self, class_path: str, message: str, **extra_info: Any) -> None:
         super().__init__(message)

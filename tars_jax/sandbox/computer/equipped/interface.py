@@ -1,4 +1,4 @@
-"""What an episode needs of a computer, near or far: functions, a screen, and what is judged from outside.
+"""Interface of a computer, near or far, for an episode: functions, a screen, and what is judged from outside.
 
 EquippedComputer (parts.py) has it for a container of this process, FarComputer (../service/computers/far.py) for one of
 a sandbox service.
@@ -21,7 +21,7 @@ from tars_jax.sandbox.tools.forms import Answer
 
 @dataclasses.dataclass(frozen=True)
 class Outside:
-    """What is there, as nobody inside tells it."""
+    """State of the computer, as nobody inside tells it."""
 
     files: Mapping[str, File]  # below the home folder
     folders: frozenset[str]
@@ -107,7 +107,7 @@ class ActsOnComputerPage(Protocol):
 
 
 class TakesScene(Protocol):
-    """What can be there before an agent acts."""
+    """Puts a scene into the computer before an agent acts."""
 
     async def put(self, files: Given, folders: Sequence[str] = ()) -> None:
         """Writes files and folders below the home folder, as the agent's own.

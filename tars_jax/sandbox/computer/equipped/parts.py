@@ -92,7 +92,8 @@ def check_parts(parts: tuple[str, ...]) -> None:
 
 @dataclasses.dataclass(eq=False)
 class EquippedComputer:
-    """What an agent acts on, an `ActsOnComputer`. Programs that shells start show their windows on the desktop."""
+    """A computer that an agent acts on, an `ActsOnComputer`. Programs that shells start show their windows on the
+    desktop."""
 
     computer: Computer
     desktop: Desktop | None  # None: it has no such part

@@ -110,7 +110,7 @@ class CallRoutes:
             await socket.send_text(to_json(answer).decode())
 
     async def screenshot(self, request: Request) -> Response:
-        """What the session showed last, as PNG."""
+        """Last screenshot of the session, as PNG."""
         session = self._access.session(request)
         with typed_errors():
             png = await self._kinds[session.kind].picture(session)

@@ -1,4 +1,4 @@
-"""What MCP's results hold, as an agent reads it: text within a bound, and pictures as PNG. And the other way."""
+"""Contents of MCP's results, as an agent reads them: text within a bound, and pictures as PNG. And the other way."""
 
 from __future__ import annotations
 

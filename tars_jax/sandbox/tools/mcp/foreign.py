@@ -85,7 +85,7 @@ class ForeignServer:
         return self._left["process"] if self._left is not None else self._way.process
 
     def snapshot(self) -> dict[str, Any]:
-        """What `restore` needs to go on with it, as JSON."""
+        """Snapshot with which `restore` goes on, as JSON."""
         tools = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in self.tools]
         way = self._left if self._left is not None else self._way_left()
         return {"tools": tools, "way": way}

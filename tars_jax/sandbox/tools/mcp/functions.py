@@ -59,7 +59,7 @@ class ForeignTools:
         await asyncio.gather(*(server.close() for server in self.servers))
 
     def snapshot(self) -> list[Any]:
-        """What `restore` needs to go on with the servers, as JSON."""
+        """Snapshot with which `restore` starts the servers again, as JSON."""
         return [server.snapshot() for server in self.servers]
 
     @classmethod
