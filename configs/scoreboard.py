@@ -46,6 +46,7 @@ from typing import Any
 from ml_collections import ConfigDict
 
 from configs import on_device
+from tars_jax.pipelines.learning_sections import AnnotationPlan
 from tars_jax.pipelines.schema import RunFields, changes, section
 from tars_jax.rules import at_least, each, field, field_of, more_than
 
@@ -69,21 +70,6 @@ class Scoreboard(Seeds):
         "learning rates that every side of a comparison is tried with, on the tuning seeds",
         each(more_than(0)),
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class AnnotationSizes:
-    """Trend T20: sizes of the annotation rounds and of learning from them."""
-
-    rounds: int = field(4, "rounds of annotation", at_least(1))
-    human_steps: int = field(48, "steps that the player decides in a round", at_least(1))
-    episodes: int = field(64, "most episodes of a round", at_least(1))
-    earlier_rows: int = field(
-        384, "rows of the first demonstrations that are learned from again in each round", at_least(1)
-    )
-    updates: int = field(30, "updates of a round", at_least(1))
-    batch_rows: int = field(48, "packed rows of an update", at_least(1))
-    evaluation_episodes: int = field(256, "evaluation episodes after each round", at_least(1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +123,7 @@ def agents() -> dict[str, ConfigDict]:
     return {
         "agent": agent,
         "games": ConfigDict({name: changed(**differs) for name, differs in games.items()}),
-        "annotation": section(AnnotationSizes),
+        "annotation": section(AnnotationPlan),
         "starts": section(Starts),
     }
 

@@ -17,7 +17,7 @@ from tars_jax import InputError
 from tars_jax.evaluation.figures import draw_trend, save_figure
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.config import flatten
-from tars_jax.pipelines.on_device_annotation import AnnotationPlan
+from tars_jax.pipelines.learning_sections import AnnotationPlan
 from tars_jax.pipelines.trends import TRENDS
 from tars_jax.pipelines.trends.bench import Bench, Measured, Trend
 from tars_jax.pipelines.trends.verdicts import overall

@@ -194,6 +194,26 @@ class PPOSection(PPOConfig):
 
 
 @dataclasses.dataclass(frozen=True)
+class AnnotationPlan:
+    """Sizes of annotation rounds on the device, and of learning from them (trend T20)."""
+
+    rounds: int = field(4, "rounds of annotation", at_least(1))
+    human_steps: int = field(48, "steps that the player decides in a round", at_least(1))
+    episodes: int = field(64, "most episodes of a round", at_least(1))
+    earlier_rows: int = field(
+        384, "rows of the first demonstrations that are learned from again in each round", at_least(1)
+    )
+    updates: int = field(30, "updates of a round", at_least(1))
+    batch_rows: int = field(48, "packed rows of an update", at_least(1))
+    evaluation_episodes: int = field(256, "evaluation episodes after each round", at_least(1))
+
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        """Human steps so far, before the first round and after each."""
+        return tuple(self.human_steps * number for number in range(self.rounds + 1))
+
+
+@dataclasses.dataclass(frozen=True)
 class MixtureSection:
     """The mixture of an update's batch, with a weight for each part."""
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.model.policy import Parameters
+from tars_jax.pipelines.learning_sections import AnnotationPlan
 from tars_jax.pipelines.on_device import CompiledStage, Curves, OnDevice
 from tars_jax.pipelines.on_device_programs import SUPERVISED, Design, Floats, Scenes, keys_of
 from tars_jax.rollout.device_annotators import (
@@ -40,24 +41,6 @@ from tars_jax.training.state import Metrics, TrainState
 from tars_jax.training.supervised import supervised_update
 
 ANNOTATION, UPDATES = 4, 5  # stages, beside those of on_device_programs
-
-
-@dataclasses.dataclass(frozen=True)
-class AnnotationPlan:
-    """Sizes of an annotation and of what is learned from it."""
-
-    rounds: int  # G
-    human_steps: int  # of a round: answers that a person decides
-    episodes: int  # E of a round, at most; fewer where the human steps are spent before
-    earlier_rows: int  # of the demonstrations that the policy began with, which are learned from again
-    updates: int  # of a round
-    batch_rows: int  # B
-    evaluation_episodes: int
-
-    @property
-    def budgets(self) -> tuple[int, ...]:
-        """Human steps so far, before the first round and after each."""
-        return tuple(self.human_steps * number for number in range(self.rounds + 1))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from configs import on_device
 from tars_jax import InputError
+from tars_jax.pipelines.learning_sections import AnnotationPlan
 from tars_jax.pipelines.on_device import OnDevice
-from tars_jax.pipelines.on_device_annotation import AnnotationPlan, AnnotationRounds, Arm, human_steps_to
+from tars_jax.pipelines.on_device_annotation import AnnotationRounds, Arm, human_steps_to
 from tars_jax.pipelines.trends.annotation import interval, table, written
 
 PLAN = AnnotationPlan(

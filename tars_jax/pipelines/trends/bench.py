@@ -23,8 +23,9 @@ from tars_jax import InputError
 from tars_jax.files import write_atomic
 from tars_jax.model.policy import Parameters
 from tars_jax.pipelines.config import flatten, naming, unflatten
+from tars_jax.pipelines.learning_sections import AnnotationPlan
 from tars_jax.pipelines.on_device import Curves, OnDevice, Pretrained, games_of
-from tars_jax.pipelines.on_device_annotation import AnnotationPlan, AnnotationRounds, Arm
+from tars_jax.pipelines.on_device_annotation import AnnotationRounds, Arm
 from tars_jax.pipelines.trends.verdicts import Test, TestResult, judge, late
 from tars_jax.training.config import RewardConfig
 from tars_jax.training.progress import working
