@@ -16,8 +16,8 @@ from typing import Any
 
 from tars_jax import InputError
 
-MOST = 2**31 - 1  # of any number: as far as the arrays and programs count that it goes to
-MOST_SEED = 2**32 - 1  # as numpy has it
+MOST = 2**31 - 1  # of any number, as arrays of int32 hold it
+MOST_SEED = 2_000_000_000  # room for the seeds after it (`config.seeds`), which the device holds as int32
 
 
 @dataclasses.dataclass(frozen=True)
