@@ -136,36 +136,6 @@ def test_seeds_differ(engine: Engine) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.full
-def test_turns_do_not_compile_again(
-    tiny_model: ModelConfig, tiny_parameters: Parameters, replace_functions: Callable[[Any], None]
-) -> None:
-    made: list[Any] = []
-
-    def kept(functions: SlotFunctions) -> SlotFunctions:
-        made.append(functions)
-        return functions
-
-    replace_functions(kept)
-    config = dataclasses.replace(CONFIG, row_buckets=(3,), length_buckets=(16,), max_length=96, chunk=4)
-    with Engine(tiny_model, tiny_parameters, config, image=IMAGE, stop=STOP, seed=0) as engine:
-
-        async def play() -> list[tuple[int, int]]:
-            async def episode(seed: int, turns: int) -> None:
-                async with engine.session(seed) as session:
-                    for turn in range(turns):
-                        await session.respond(prompt(1, turn), [picture(turn)], restart=turn == 0)
-
-            sizes = []
-            for turns in (1, 5):
-                await asyncio.gather(*(episode(seed, turns) for seed in range(3)))
-                sizes.append((made[0].prefill._cache_size(), made[0].decode._cache_size()))
-            return sizes
-
-        assert asyncio.run(play()) == [(1, 1), (1, 1)]
-
-
-@pytest.mark.slow
 def test_new_weights_take_over_between_chunks(
     tiny_model: ModelConfig, tiny_parameters: Parameters, replace_functions: Callable[[Any], None]
 ) -> None:

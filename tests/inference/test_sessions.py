@@ -344,34 +344,6 @@ def test_an_engine_without_constraints(engine: Engine) -> None:
     run(play())
 
 
-def test_a_cancelled_answer_frees_its_slot_at_the_next_chunk(engine: Engine) -> None:
-    async def play() -> None:
-        async with engine.session(8) as session:
-            tokens: list[int] = []
-            loop, begun = asyncio.get_running_loop(), asyncio.Event()
-
-            def on_token(token: Token) -> None:
-                tokens.append(token.token)
-                loop.call_soon_threadsafe(begun.set)
-
-            answer = asyncio.create_task(
-                session.respond([1], [], restart=True, sampling=Sampling(max_new_tokens=63), on_token=on_token)
-            )
-            await begun.wait()
-            answer.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await answer
-            while engine.statistics().active:
-                await asyncio.sleep(0.001)
-            assert engine.statistics().idle == 0
-            assert len(tokens) < 63
-            with pytest.raises(InputError, match="restart must be True"):
-                await respond(session, 1)
-            assert (await respond(session, 1, restart=True)).tokens
-
-    run(play())
-
-
 # Pictures
 
 

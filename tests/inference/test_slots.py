@@ -220,21 +220,6 @@ def test_decode_moves_only_the_slots_that_answer(
     assert int(state.budget[2]) == 0
 
 
-@pytest.mark.slow
-def test_the_image_token_is_never_written(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
-    wanted = jax.tree.map(jnp.copy, tiny_parameters)
-    wanted["vocabulary_head"]["kernel"] = wanted["vocabulary_head"]["kernel"] * 0
-    functions = slot_functions(tiny_model, chunk=16)
-    seen: set[int] = set()
-    for seed in range(12):
-        sampling = dataclasses.replace(SamplingState.fresh(2), seed=np.array([seed, 0], np.uint32))
-        new = dataclasses.replace(extension([1, 2], slot=0, budget=17), sampling=sampling)
-        state, _ = functions.prefill(wanted, SlotState.empty(tiny_model, SLOTS, LENGTH), new, None)
-        seen |= set(np.asarray(functions.decode(wanted, state, ALL, None)[1].tokens)[0].tolist())
-    assert IMAGE not in seen
-    assert len(seen) > 20  # of 31 tokens, all alike
-
-
 def memory(model: ModelConfig, groups: tuple[int, ...]) -> tuple[int, dict[str, Any]]:
     """Bytes of a long cache, and what the compiler says of each program that changes it. Shapes are enough."""
     functions = slot_functions(model)
@@ -266,15 +251,6 @@ def test_the_cache_is_donated_and_never_copied(together: bool, tiny_model: Model
             assert analysis.temp_size_in_bytes - small[name].temp_size_in_bytes < size / 20, name
         else:
             assert analysis.temp_size_in_bytes <= size / SLOTS, name
-
-
-def test_the_old_state_is_gone(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
-    functions = slot_functions(tiny_model)
-    old = SlotState.empty(tiny_model, SLOTS, LENGTH)
-    new, _ = functions.prefill(tiny_parameters, old, extension([1, 2], 0), None)
-    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(old.cache))
-    functions.decode(tiny_parameters, new, ALL, None)
-    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(new.cache))
 
 
 @pytest.mark.parametrize("order", ORDERS)

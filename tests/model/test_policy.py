@@ -229,16 +229,3 @@ def test_the_first_logits_do_not_depend_on_the_row_length(run: Any, tiny_model: 
 def test_a_row_of_nothing_but_padding(run: Any) -> None:
     assert np.isfinite(run(row([])).logits).all()
     assert jnp.isfinite(run(row([])).routers.balance_loss).all()
-
-
-def test_replayed_routes(run: Any) -> None:
-    """A window that replays its routes gives the same logits; one that replays another's gives others."""
-    inputs = row(WINDOWS)
-    free = run(inputs)
-    routes = np.moveaxis(free.routers.routes, 0, 2)
-    assert routes.shape == (1, WIDTH, 2, 2) and routes.dtype == np.int16
-    replayed = run(inputs.replace(routes=routes))  # type: ignore[attr-defined]
-    np.testing.assert_allclose(replayed.logits, free.logits, atol=1e-4)
-    np.testing.assert_array_equal(replayed.routers.routes, free.routers.routes)
-    forced = run(inputs.replace(routes=(routes + 1) % 4))  # type: ignore[attr-defined]
-    assert np.abs(forced.logits - free.logits)[inputs.segments > 0].max() > 1e-2

@@ -111,9 +111,9 @@ def test_dummy_inputs_touch_every_parameter() -> None:
 @pytest.mark.multiprocess
 @pytest.mark.timeout(900)
 def test_eight_devices_compute_what_one_does(on_eight_devices: Callable[..., list[str]]) -> None:
-    """The second mesh, those of long caches and the update are for --all; test_processes.py trains on its axes."""
-    same = ["forward 0", "decode 0", "move 0", "forward 1"]
-    assert on_eight_devices(__file__) == [*same, "checkpoint", "drops"]
+    """What the second mesh and those of long caches compute, and the update, are for --all; test_processes.py trains on
+    the axes of the second."""
+    assert on_eight_devices(__file__) == ["forward 0", "decode 0", "move 0", "checkpoint", "drops"]
 
 
 @pytest.mark.full
@@ -250,8 +250,9 @@ def main(whole: bool) -> None:
         with jax.set_mesh(mesh):
             sharded = fresh(mesh)
             close(parameters, sharded, 1e-6)
-            close(whole_logits, logits(mesh, sharded), 1e-5)
-            print("forward", number)
+            if whole or number == 0:
+                close(whole_logits, logits(mesh, sharded), 1e-5)
+                print("forward", number)
             if updated is not None:
                 whole_state, whole_metrics = updated
                 state, metrics = update(mesh, sharded)

@@ -193,28 +193,21 @@ reward("1"); os._exit(0)
     assert [(each.reward, len(each.steps)) for each in found] == [(1.0, 15)] * 6
 
 
-def test_beside_us_by_name_and_what_it_is_given(plays: Plays, tmp_path: Path) -> None:
+def test_what_it_is_given_and_its_python_environment_are_there_also_beside_us(plays: Plays, tmp_path: Path) -> None:
     (tmp_path / "its files" / "deep").mkdir(parents=True)
     (tmp_path / "its files" / "deep" / "a b.txt").write_text("plum")
     (tmp_path / "library.txt").write_text("shelf")
-    program = "ask(open('in/deep/a b.txt').read() + open(os.environ['SHELF']).read())\nreward('1')"
-    given = {"files": {"in": str(tmp_path / "its files")}, "binds": [str(tmp_path / "library.txt")]}
-    environment = {"SHELF": str(tmp_path / "library.txt")}
-    for isolation in ("auto", "none"):
-        [found] = plays(program, isolation=isolation, environment=environment, **given)
-        assert found.steps[0].response == "PLUMSHELF", found.metadata
-
-
-def test_programs_of_a_python_environment_are_found(plays: Plays, tmp_path: Path) -> None:
     venv = tmp_path / "its own"
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", venv], check=True)
-    plum = next(venv.glob("lib/*/site-packages")) / "plum.py"
-    plum.write_text("TEXT = 'plum'")
+    (next(venv.glob("lib/*/site-packages")) / "fig.py").write_text("TEXT = 'fig'")
+    program = "import fig, subprocess\n"
+    program += "ask(open('in/deep/a b.txt').read() + open(os.environ['SHELF']).read() + fig.TEXT)\n"
+    program += "reward(str(float(subprocess.run(['python', '-c', 'import fig']).returncode == 0)))"
+    given = {"files": {"in": str(tmp_path / "its files")}, "binds": [str(tmp_path / "library.txt")], "venv": str(venv)}
+    environment = {"SHELF": str(tmp_path / "library.txt")}
     for isolation in ("auto", "none"):
-        program = "import plum, subprocess\nask(plum.TEXT)\n"
-        program += "reward(str(float(subprocess.run(['python', '-c', 'import plum']).returncode == 0)))"
-        [found] = plays(program, python="python", venv=str(venv), isolation=isolation)
-        assert found.reward == 1 and found.steps[0].response == "PLUM", found.metadata
+        [found] = plays(program, python="python", isolation=isolation, environment=environment, **given)
+        assert found.reward == 1 and found.steps[0].response == "PLUMSHELFFIG", found.metadata
 
 
 def test_nothing_but_the_policy_is_reached_from_within(plays: Plays, player: HarnessPlayer) -> None:

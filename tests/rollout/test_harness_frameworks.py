@@ -37,8 +37,8 @@ TOKENIZER = load_tokenizer()
 @pytest.mark.parametrize(
     ("framework", "files", "answers", "most"),
     [
-        ("openai-agents", ["openai_agents_kinds.py"], "kinds", 1),
         ("mini-swe-agent", ["mini_swe_agent_walk.py", "mini_swe_agent_walk.yaml"], "walk", 6),
+        pytest.param("openai-agents", ["openai_agents_kinds.py"], "kinds", 1, marks=pytest.mark.full),
     ],
 )
 def test_a_framework_plays_in_a_computer(

@@ -14,12 +14,12 @@ import pytest
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.rollout.mixed_pool import LOST_OF_PART, MixedPool, shares
-from tars_jax.rollout.players import Player
 from tars_jax.rollout.pool import MOST_FILTERED
 from tars_jax.rollout.pool_config import PoolConfig, Share
-from tars_jax.rollout.rollout_workers import EpisodeRunner, Record, RolloutWorkers
+from tars_jax.rollout.rollout_workers import EpisodeRunner
 from tars_jax.rollout.sources import Assignment
 from tars_jax.trajectory import Outcome, Trajectory
+from tests.rollout.test_sources import Played, player
 
 WEIGHTS = {"clicks": 2.0, "calls": 1.0}
 ROOMY = dict.fromkeys(("clicks", "calls"), 1.0)
@@ -127,41 +127,28 @@ def test_several_processes_fill_one_folder(tmp_path: Path) -> None:
         assert parts(pool, taken(pool) or []) == {0: 8, 1: 4}
 
 
-class Crew(RolloutWorkers):
+class Crew(Played):
     """Three seats without sandboxes. Episodes of parts that are `down` are lost."""
 
     def __init__(self, pool: MixedPool, down: set[int]) -> None:
-        super().__init__()
+        super().__init__(self._end)
         self._pool, self.down, self.tried = pool, down, list[int]()
 
     async def _open(self) -> Sequence[EpisodeRunner]:
         return [self, self, self]
 
-    async def _close(self) -> None:
-        pass
-
-    async def _rest(self) -> None:
-        pass
-
-    async def ready(self) -> None:
-        pass
-
-    async def episode(self, assignment: Assignment, player: Player, record: Record) -> Trajectory:
+    def _end(self, assignment: Assignment) -> Trajectory:
         lost = self._pool.part(assignment.index) in self.down
         if lost:
             self.tried.append(assignment.index)
         return episode(assignment.index, outcome=Outcome.FAILED if lost else Outcome.FINISHED)
 
 
-def nobody(*_: Any) -> Any:
-    raise AssertionError("nobody is asked")
-
-
 def batches(pool: MixedPool, crew: Crew, version: list[int]) -> Generator[dict[int, int]]:
     """What batches are made of, while a learner takes one after the other."""
     with (
         crew,
-        crew.streaming(pool, lambda group: Task(str(group), "e", group, {}, 1), nobody, lambda: version[0]) as end,
+        crew.streaming(pool, lambda group: Task(str(group), "e", group, {}, 1), player, lambda: version[0]) as end,
     ):
         while True:
             pool.wait(0.2)

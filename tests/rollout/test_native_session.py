@@ -140,7 +140,7 @@ NONSENSE: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("grammar", ["text", "tool"])
+@pytest.mark.parametrize("grammar", ["text", pytest.param("tool", marks=pytest.mark.full)])
 @pytest.mark.parametrize("kind", NONSENSE)
 def test_a_nonsense_call_is_an_error_that_the_agent_reads(kind: str, grammar: str) -> None:
     said, error = NONSENSE[kind]
@@ -156,7 +156,7 @@ def test_a_nonsense_call_is_an_error_that_the_agent_reads(kind: str, grammar: st
 
 @pytest.mark.parametrize("grammar", ["text", "tool"])
 @pytest.mark.parametrize("bad", [call("fly", {}, "b"), call("wait", "time=1", "b"), call("click", "[[1, 2]]", "b")])
-@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("place", [0, 2])
 def test_of_several_calls_all_are_carried_out_or_none(bad: dict[str, Any], place: int, grammar: str) -> None:
     calls = [call("click", {"point": [1, 2]}, "a"), call("wait", {}, "c")]
     calls.insert(place, bad)

@@ -22,8 +22,6 @@ from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.device_action_parser import compile_action_parser
 from tars_jax.rollout.device_prompts import make_prompts, make_sayings
 from tars_jax.rollout.on_device import PlayConfig, Scene, demonstrate, rollout
-from tars_jax.training.on_device import rows_of
-from tars_jax.training.ppo import score_fn
 
 TOKENIZER = load_tokenizer()
 GAME: Any = make_game("checklist", {})
@@ -93,18 +91,6 @@ def test_demonstrations_read_as_they_were_meant(demonstrations: Episodes) -> Non
     used_up = demonstrations.played.all(1) & ~demonstrations.succeeded
     np.testing.assert_array_equal(demonstrations.ended, ~used_up)
     assert used_up.any() and demonstrations.ended.any()
-
-
-@pytest.mark.slow
-def test_the_learner_scores_what_was_sampled_as_it_was_sampled(
-    model: ModelConfig, parameters: Parameters, sampled: Episodes
-) -> None:
-    rows = rows_of(sampled)
-    scored = jax.jit(score_fn(model))(parameters, rows)
-    assert int(rows.action_mask.sum()) > 100
-    np.testing.assert_allclose(
-        np.where(rows.action_mask, scored, 0), np.where(rows.action_mask, rows.log_probs, 0), atol=1e-4
-    )
 
 
 @pytest.mark.slow

@@ -141,17 +141,6 @@ def test_a_crashed_renderer_takes_one_page(scene: Any) -> None:
     scene(crash)
 
 
-def test_a_killed_gpu_process_is_not_noticed(scene: Any) -> None:
-    async def kill(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
-        (gpu,) = processes(first_token(manager), "--type=gpu-process")
-        os.kill(gpu, signal.SIGKILL)
-        for page in pages * 3:
-            await works(page)
-        assert not manager.stats.failures
-
-    scene(kill)
-
-
 @pytest.mark.parametrize("victim", ["browser", "relay"])
 def test_a_killed_browser_takes_its_own_pages(scene: Any, victim: str) -> None:
     async def kill(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
@@ -184,18 +173,8 @@ def test_a_killed_driver_is_started_again_once(scene: Any) -> None:
     scene(kill)
 
 
-def test_a_page_that_hangs_times_out_alone(scene: Any) -> None:
-    async def hang(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
-        await fails(pages[0].evaluate("(() => { while (true); })()"), "timeout")
-        await asyncio.gather(*(works(page) for page in pages[1:]))
-        await replace(manager, pages, [0], open_page)
-        assert manager.stats.failures == {"timeout": 1} and manager.stats.launches == AT_FIRST
-
-    scene(hang)
-
-
-def test_a_browser_that_has_nothing_to_show_yet_is_left_alone(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chromium says so for a moment now and then on a busy machine, of a page that it shows soon after."""
+def test_a_page_that_hangs_times_out_alone(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the browser has nothing to show of the next page yet, as Chromium says at times on a busy machine."""
     send = DevToolsSession.send
     refused: list[str] = []
 
@@ -207,9 +186,11 @@ def test_a_browser_that_has_nothing_to_show_yet_is_left_alone(scene: Any, monkey
 
     async def hang(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
         await fails(pages[0].evaluate("(() => { while (true); })()"), "timeout")
+        await asyncio.gather(*(works(page) for page in pages[1:]))
         monkeypatch.setattr(DevToolsSession, "send", sometimes)
         await replace(manager, pages, [0], open_page)
-        assert len(refused) == 2 and manager.stats.launches == AT_FIRST
+        assert len(refused) == 2
+        assert manager.stats.failures == {"timeout": 1} and manager.stats.launches == AT_FIRST
 
     scene(hang)
 
@@ -245,35 +226,30 @@ def test_what_no_longer_answers_is_replaced(scene: Any, victim: str) -> None:
     scene(stop)
 
 
-def test_a_driver_that_works_is_not_stuck(scene: Any) -> None:
-    async def stop(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
-        driver = manager.browsers.driver
+def test_a_driver_that_works_is_not_stuck(laboratory: Any) -> None:
+    async def stop() -> None:
+        driver = laboratory.manager.browsers.driver
         assert driver is not None and not await driver.is_stuck(PATIENCE_S)
         os.kill(driver.pid, signal.SIGSTOP)
         assert await driver.is_stuck(0.2)
         os.kill(driver.pid, signal.SIGCONT)
         assert not await driver.is_stuck(PATIENCE_S)
 
-    scene(stop)
+    laboratory.run(stop())
 
 
-@pytest.mark.parametrize("helper", ["utility", pytest.param("gpu-process", marks=pytest.mark.full)])
 @pytest.mark.full
-def test_a_helper_process_that_hangs_takes_its_browser_along(scene: Any, helper: str) -> None:
-    """The main process answers, and only a page that wants the network or a picture waits in vain."""
+def test_a_network_process_that_hangs_takes_its_browser_along(scene: Any) -> None:
+    """The main process answers, and only a page that wants the network waits in vain."""
 
     async def stop(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
         token = first_token(manager)
-        for process in processes(token, f"--type={helper}"):
+        for process in processes(token, "--type=utility"):
             os.kill(process, signal.SIGSTOP)
-        if helper == "utility":
-            await pages[0].close()
-            pages[0] = await open_page()
-            await fails(works(pages[2]), "browser")
-            await replace(manager, pages, [2], open_page)
-        else:
-            await fails(works(pages[0]), "timeout")
-            await replace(manager, pages, [0, 2], open_page)
+        await pages[0].close()
+        pages[0] = await open_page()
+        await fails(works(pages[2]), "browser")
+        await replace(manager, pages, [2], open_page)
         assert first_token(manager) != token and manager.stats.launches == AT_FIRST + 1
 
     scene(stop)
@@ -419,15 +395,18 @@ def test_a_closed_manager_lets_nobody_wait(laboratory: Any) -> None:
     laboratory.run(wait())
 
 
-def test_closing_a_page_ends_its_calls(scene: Any) -> None:
-    async def close(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
-        call = asyncio.ensure_future(pages[0].evaluate("new Promise(() => {})"))
+def test_closing_a_page_ends_its_calls(laboratory: Any) -> None:
+    page, stats = laboratory.open(""), laboratory.manager.stats
+
+    async def close() -> None:
+        failures = stats.failures.total()
+        call = asyncio.ensure_future(page.evaluate("new Promise(() => {})"))
         await asyncio.sleep(0.1)
-        await pages[0].close()
+        await page.close()
         with pytest.raises(RuntimeError, match="closed"):
             await call
         with pytest.raises(RuntimeError, match="closed"):
-            await pages[0].evaluate("1")
-        assert not manager.stats.failures
+            await page.evaluate("1")
+        assert stats.failures.total() == failures
 
-    scene(close)
+    laboratory.run(close())

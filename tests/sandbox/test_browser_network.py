@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.server
-import resource
 import shutil
 import ssl
 import subprocess
@@ -25,6 +24,7 @@ from tars_jax.sandbox.browser.sessions.calls import Act, Evaluate
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.addresses import is_public
 from tars_jax.web.network import Hosts, Proxy
+from tests.sandbox.test_session_disk import full_disk
 
 
 def test_a_list_of_somebody_else_s_names_nothing_of_this_machine_s_network() -> None:
@@ -300,13 +300,8 @@ def test_a_live_host_hears_nothing_of_a_call_that_cannot_be_kept(
             session = await sessions.open_page(laboratory.site(""), network=[f"127.0.0.1:{port}"])
             await session.evaluate("1")
             reached.clear()
-            soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))  # no file may be longer
-            try:
-                with pytest.raises(SandboxFailure, match="disk: the call has not been carried out"):
-                    await session.call(Evaluate(order), idempotency_key="a")
-            finally:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            with full_disk(5000), pytest.raises(SandboxFailure, match="disk: the call has not been carried out"):
+                await session.call(Evaluate(order), idempotency_key="a")
             assert (reached, session.calls, session.recoveries) == ([], 1, 0)
             assert await session.call(Evaluate(order), idempotency_key="a") == 1
             assert (reached, session.calls) == (["/order"], 2)

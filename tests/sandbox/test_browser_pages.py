@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tars_jax import InputError
 from tars_jax.sandbox.browser import (
-    BrowserConfig,
-    BrowserManager,
     InputEvent,
     InsertText,
     KeyDown,
@@ -332,26 +329,3 @@ def test_a_mounted_folder_is_reached_by_its_name_and_not_left(tmp_path: Path) ->
     assert site.find("http://sandbox.invalid/shelf/more.html?a=1") == tmp_path / "other" / "more.html"
     for url in ("/more.html", "/other/more.html", "/shelf", "/shelf/../root/index.html", "/shelf/%2e%2e/more.html"):
         assert site.find(f"http://sandbox.invalid{url}") is None
-
-
-def test_a_site_without_index_is_an_input_error(laboratory: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"site.index must be a file of .*; got 'index.html'"):
-        laboratory.run(laboratory.manager.open_page(Site(tmp_path)))
-
-
-def test_open_page_waits_while_all_places_are_taken(laboratory: Any) -> None:
-    site = laboratory.site("")
-
-    async def fill() -> None:
-        async with BrowserManager(BrowserConfig(browsers=2, pages_per_browser=2, screenshot="cdp")) as manager:
-            pages = [await manager.open_page(site) for _ in range(4)]
-            assert sorted(len(place.pages) for place in manager.browsers.places) == [2, 2]
-            waiting = asyncio.ensure_future(manager.open_page(site))
-            await asyncio.sleep(0.3)
-            assert not waiting.done() and manager.stats.pages_open == 4
-            await pages[0].close()
-            await pages[0].close()
-            await (await waiting).close()
-            assert manager.stats.pages_open == 3 and manager.stats.browsers == 2
-
-    laboratory.run(fill())

@@ -24,6 +24,7 @@ from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
 from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
 from tars_jax.web.running import serving
+from tests.sandbox.test_session_disk import full_disk
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
@@ -34,17 +35,6 @@ CLICK = [{"type": kind, "x": 30, "y": 60} for kind in ("MouseDown", "MouseUp")]
 ACT = {"call": "act", "events": CLICK, "advance_ms": 20, "read": "clicks"}
 LOOK = {"call": "act", "events": [], "advance_ms": 0, "read": "clicks"}
 JSON = {"Content-Type": "application/json"}
-
-
-@contextlib.contextmanager
-def full_disk(most: int) -> Iterator[None]:
-    """The kernel takes no file of this process, in which the service runs, beyond so many bytes."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @contextlib.contextmanager

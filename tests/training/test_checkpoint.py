@@ -276,7 +276,7 @@ while True:
 def test_killed_while_saving(tmp_path: pathlib.Path, stride: int) -> None:
     rng = random.Random(stride)
     template = {str(i): jax.ShapeDtypeStruct((100, i + 1), jnp.int32) for i in range(20)}
-    for _ in range(4):
+    for _ in range(2):
         saver = child(SAVE_FOREVER, tmp_path, stride)
         assert saver.stdout is not None
         printed = [saver.stdout.readline()]

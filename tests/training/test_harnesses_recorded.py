@@ -36,8 +36,12 @@ def address(model: ModelConfig, parameters: Parameters) -> Iterator[str]:
         yield found
 
 
-ALL = [  # a browser for each episode takes longer
-    pytest.param(name, marks=[pytest.mark.full, pytest.mark.browser] if name.startswith("browser") else [])
+FIRST = "openai_agents_pictures"  # which asks by both of OpenAI's forms, and shows pictures
+ALL = [
+    pytest.param(
+        name,
+        marks=[*([] if name == FIRST else [pytest.mark.full]), *([pytest.mark.browser] * name.startswith("browser"))],
+    )
     for name in FRAMEWORKS
 ]
 
@@ -47,7 +51,7 @@ def episodes(request: pytest.FixtureRequest, address: str) -> list[Episode]:
     if python_of(FRAMEWORKS[request.param]) is None:
         pytest.skip("launch/harnesses.sh has not installed the agent frameworks of others")
     tasks: list[dict[str, Any]] = [{"seed": seed} for seed in range(EPISODES)]
-    if request.param == "openai_agents_pictures":
+    if request.param == FIRST:
         tasks[0]["api"] = "responses"
     return play_all(address, request.param, tasks)
 

@@ -22,7 +22,7 @@ from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig, config_from_json, config_to_json
 from tars_jax.model.huggingface import export_checkpoint, import_checkpoint
-from tars_jax.model.policy import Parameters, dummy_inputs, forward, init_parameters, parameter_shapes
+from tars_jax.model.policy import Parameters, parameter_shapes
 from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import COMMITTED, load_tokenizer
@@ -31,8 +31,6 @@ from tars_jax.training import tensors
 from tars_jax.training.checkpoint import extra_files_of, lineage, load_parameters, recorded_model, save_parameters
 from tars_jax.training.merge_checkpoints import merge_checkpoints
 from tars_jax.training.open_weights import export_weights, import_weights
-from tars_jax.training.state import value_parameters
-from tars_jax.training.value import value_model
 
 ROOT = pathlib.Path(__file__).parents[2]
 GOLDENS = ROOT / "tests" / "model" / "goldens"
@@ -178,26 +176,6 @@ def test_one_file_counts_and_not_the_index_beside_it(tmp_path: pathlib.Path) -> 
     (source / "model.safetensors.index.json").write_text(json.dumps({"weight_map": dict.fromkeys(held, old)}))
     _, expected = import_checkpoint(GOLDENS / "qwen2_5_vl", mesh())
     chex.assert_trees_all_equal(import_checkpoint(source, mesh())[1], expected)
-
-
-@pytest.mark.full
-@pytest.mark.slow
-def test_a_value_model_starts_from_an_imported_policy(ours: pathlib.Path) -> None:
-    model = recorded_model(ours)
-    policy = load_parameters(ours, parameter_shapes(model))
-    value = value_model(model)
-    fresh = jax.jit(lambda key: init_parameters(value, key))(jax.random.key(1))
-    parameters = value_parameters(policy, fresh)
-    chex.assert_trees_all_equal(parameters["decoder"], policy["decoder"])
-    inputs = dataclasses.replace(dummy_inputs(model), tokens=np.array([[7, 9]], np.int32))
-
-    def hidden(config: ModelConfig, parameters: Parameters) -> Any:
-        output = jax.jit(lambda parameters: forward(config, parameters, inputs))(parameters)
-        return output.hidden, output.values
-
-    values = hidden(value, parameters)
-    np.testing.assert_array_equal(values[0], hidden(model, policy)[0])
-    assert (values[1] == 0).all()
 
 
 def test_what_is_trained_from_weights_inherits_their_model_and_tokenizer(

@@ -17,7 +17,6 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters, forward
 from tars_jax.training.packing import PackedBatch, Packer, PackingConfig
-from tars_jax.training.placement import take_rows
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 
 IMAGE = 5
@@ -234,17 +233,6 @@ def test_images_and_their_tokens_must_fit(packer: Packer) -> None:
         InputError, match=r"windows\[0\].tokens: the image at token 3 must be 6 image tokens in a row; got 4"
     ):
         packer.pack([Trajectory("9", {}, (tiled,), tuple(step(png(0, size)) for size in sizes), *END)], 1)
-
-
-def test_selected_rows(packer: Packer) -> None:
-    trajectories = [trajectory(number, [[9, 9]]) for number in range(4)]
-    rows = packer.pack(trajectories, 4).rows
-    chosen = np.array([3, 1])
-    picked = take_rows(rows, chosen)
-    np.testing.assert_array_equal(picked.inputs.tokens, rows.inputs.tokens[chosen])
-    np.testing.assert_array_equal(picked.inputs.positions, rows.inputs.positions[:, chosen])
-    np.testing.assert_array_equal(picked.inputs.images[0], rows.inputs.images[0][chosen])
-    np.testing.assert_array_equal(picked.log_probs, rows.log_probs[chosen])
 
 
 def test_routes_land_beside_their_tokens(packer: Packer) -> None:

@@ -107,7 +107,8 @@ def test_values_of_a_row_are_those_of_its_own_model(
     tiny_model: ModelConfig, tiny_parameters: Parameters, values: Parameters, episode: Episode
 ) -> None:
     """Two models that are one say what one says; a part whose episodes are not there is left as it is."""
-    one, shared = learner(tiny_model, NAMES, value_models="part"), learner(tiny_model, NAMES)
+    one = learner(tiny_model, NAMES, value_models="part", normalize_over="part")  # compiled for the test above
+    shared = learner(tiny_model, NAMES)
     both = updated(one, tiny_parameters, [values] * 2, played(episode))[2]
     single = updated(shared, tiny_parameters, values, played(episode))[2]
     for name in ("explained_variance", "value_mean", "gui/explained_variance", "gui/value_correlation"):

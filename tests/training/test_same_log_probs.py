@@ -107,7 +107,8 @@ def served(engine: Engine, parameters: Parameters, folder: Path) -> Iterator[Pol
         yield servers
 
 
-@pytest.fixture(scope="module", params=["engine", "server"])
+# What the server hands out is what the engine behind it has drawn.
+@pytest.fixture(scope="module", params=[pytest.param("engine", marks=pytest.mark.full), "server"])
 def trajectories(
     model: ModelConfig, parameters: Parameters, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> list[Trajectory]:

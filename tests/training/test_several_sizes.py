@@ -154,8 +154,12 @@ def test_shapes_are_few(packer: Packer) -> None:
 def test_rows_are_taken_of_every_size(packer: Packer) -> None:
     rows = packer.pack([*MIXED, *WIDE_ONES, *TALL_ONES], 4).rows
     chosen = np.array([3, 0])
-    for picked, images in zip(take_rows(rows, chosen).inputs.images, rows.inputs.images, strict=True):
-        np.testing.assert_array_equal(picked, images[chosen])
+    picked = take_rows(rows, chosen)
+    for mine, images in zip(picked.inputs.images, rows.inputs.images, strict=True):
+        np.testing.assert_array_equal(mine, images[chosen])
+    np.testing.assert_array_equal(picked.inputs.tokens, rows.inputs.tokens[chosen])
+    np.testing.assert_array_equal(picked.inputs.positions, rows.inputs.positions[:, chosen])
+    np.testing.assert_array_equal(picked.log_probs, rows.log_probs[chosen])
 
 
 def learned(model: ModelConfig, parameters: Parameters, packer: Packer, played: Sequence[Trajectory]) -> Any:

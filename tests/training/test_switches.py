@@ -61,21 +61,6 @@ def test_turns_of_whole_trajectories(tiny_model: ModelConfig, episode: Episode) 
         np.testing.assert_allclose(found, want, atol=1e-5)
 
 
-@pytest.mark.full
-def test_frozen_encoders_and_episodes_without_screenshots(tiny_model: ModelConfig, episode: Episode) -> None:
-    found = []
-    for freeze in (False, True):
-        config = PPOConfig(freeze_vision=freeze, minibatch_rows=2)
-        optimizer = OptimizerConfig(1e-3)
-        packer = Packer(tiny_model, PackingConfig(16, 1), image=5)
-        learner = PPOLearner(tiny_model, packer, config, REWARDS, optimizer, optimizer)
-        value = init_parameters(value_model(tiny_model), jax.random.key(1))
-        state = learner.init_states(init_parameters(tiny_model, jax.random.key(0)), value)
-        found.append(update(learner, state, two_tasks(episode))[1])
-    for name in ("policy_loss", "value_loss", "entropy"):
-        np.testing.assert_allclose(found[1][name], found[0][name], atol=1e-4, err_msg=name)
-
-
 @pytest.mark.parametrize("lambda_critic", [0.0, 0.5, 1.0])
 def test_values_are_judged_by_returns_whatever_the_critics_lambda(
     tiny_model: ModelConfig, episode: Episode, lambda_critic: float
@@ -188,16 +173,9 @@ def test_a_switch_that_does_not_exist() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "takes"),
     [
-        ("gamma", 2.0, "from 0 to 1"),
         ("lambda_policy", math.nan, "from 0 to 1"),
-        ("lambda_critic", -1.0, "from 0 to 1"),
         ("alpha", 0.0, "above 0"),
-        ("clip_low", -1.0, "from 0 to 1"),
-        ("clip_high", 0.0, "above 0"),
-        ("max_importance", 0.0, "above 0"),
         ("positive_weight", -0.1, "of at least 0"),
-        ("epochs", 0, "of at least 1"),
-        ("minibatch_rows", 0, "of at least 1"),
     ],
 )
 def test_a_number_that_means_nothing(field: str, value: Any, takes: str) -> None:

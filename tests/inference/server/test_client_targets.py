@@ -72,6 +72,7 @@ def test_a_cancelled_answer_frees_its_slot_and_the_session_goes_on(
 ) -> None:
     async def play() -> Sampled:
         async with open_client(server) as client, client.session(1) as session:
+            before = engine.statistics().tokens_sampled
             waiting = asyncio.create_task(
                 session.respond([1, 2], [], restart=True, sampling=Sampling(max_new_tokens=4000))
             )
@@ -82,6 +83,7 @@ def test_a_cancelled_answer_frees_its_slot_and_the_session_goes_on(
                 await waiting
             while engine.statistics().active:
                 await asyncio.sleep(0.01)
+            assert engine.statistics().tokens_sampled - before < 4000
             with pytest.raises(InputError, match="restart must be True"):
                 await session.respond([1], [], restart=False)
             return await session.respond([1, 2], [], restart=True)

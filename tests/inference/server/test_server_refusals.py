@@ -324,22 +324,6 @@ def test_metrics_are_read_by_a_strict_parser(http: httpx.Client, chat: Callable[
     assert after["tars_jax_engine_slots{}"] == 3 and after["tars_jax_http_requests_active{}"] == 1
 
 
-def test_health_answers_while_the_engine_works(
-    http: httpx.Client, chat: Callable[..., dict[str, Any]], idle: Callable[[], None]
-) -> None:
-    done = threading.Event()
-
-    def work() -> None:
-        http.post(CHAT, json=chat(max_tokens=1500))
-        done.set()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    time.sleep(0.1)
-    assert http.get("/health").json()["status"] == "ok" and not done.is_set()
-    thread.join()
-
-
 def test_health_tells_of_an_engine_that_stopped_before_anybody_asks_again(
     served: Served,
     tiny_model: ModelConfig,

@@ -58,9 +58,9 @@ def test_the_oracle_solves_all_by_the_command_of_the_page(tmp_path: Path) -> Non
     assert "no network" in (found["closed_network"].folder / "trial.log").read_text()
 
 
-def test_doing_nothing_solves_none(tmp_path: Path) -> None:
-    found = run(TASKS, tmp_path, "nop")
-    assert rewards(found) == {folder.name: (0.0, "") for folder in TASKS.iterdir() if folder.is_dir()}
+def test_doing_nothing_earns_nothing(tmp_path: Path) -> None:
+    found = run(TASKS, tmp_path, "nop", "-i", "plum_file")
+    assert rewards(found) == {"plum_file": (0.0, "")}
 
 
 def rewards(found: Mapping[str, Trial]) -> dict[str, tuple[float | None, str]]:

@@ -86,15 +86,6 @@ def test_what_is_given_wrongly_is_refused_by_name() -> None:
     asyncio.run(live())
 
 
-def test_a_kind_of_isolation_that_there_is_not() -> None:
-    async def live() -> None:
-        async with Computers("magic"):
-            pass
-
-    with pytest.raises(InputError, match="isolation must be auto"):
-        asyncio.run(live())
-
-
 def test_a_home_that_nobody_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(home, "MOST_FILES", 3)
     for name in "abc":

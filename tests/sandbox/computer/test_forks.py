@@ -18,7 +18,6 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
 from tars_jax.sandbox.tools.forms import Toolbox
 from tests.sandbox.computer.containers import Traces, needs_root
-from tests.waiting import until
 
 pytestmark = [pytest.mark.multiprocess, needs_root]
 
@@ -155,20 +154,6 @@ def test_what_is_not_there_for_a_live_copy_is_said(tmp_path: Path, monkeypatch: 
     with_computers(without, tmp_path, "auto")
 
 
-def test_where_no_program_runs_files_are_all_there_is_to_a_fork(tmp_path: Path) -> None:
-    async def work(computers: Computers) -> None:
-        parent = await computers.open()
-        await parent.put({"a": File(b"1")})
-        forks = await parent.fork(3)
-        assert [fork.origin for fork in forks] == ["files"] * 3
-        for number, fork in enumerate(forks):
-            await fork.put({"a": File(str(number).encode())})
-        assert [(await fork.home())[0]["a"].data for fork in forks] == [b"0", b"1", b"2"]
-        assert (await parent.home())[0]["a"].data == b"1"
-
-    with_computers(work, tmp_path, "files")
-
-
 def test_a_session_is_replayed_and_goes_on_in_each_copy(tmp_path: Path) -> None:
     async def work(computers: Computers) -> None:
         parent = await computers.open()
@@ -225,31 +210,3 @@ def test_programs_inside_cannot_take_the_guests_socket_away(tmp_path: Path) -> N
         assert (await computer.machine.run(["echo", "there"])).stdout == b"there\n"
 
     with_computers(work, tmp_path, "files")
-
-
-def test_an_mcp_server_by_stdio_goes_on_in_live_copies(tmp_path: Path) -> None:
-    pytest.importorskip("mcp", reason="the extra mcp")
-    from tars_jax.sandbox.tools.mcp.functions import ForeignTools
-    from tars_jax.sandbox.tools.mcp.spec import ServerSpec
-
-    program = (Path(__file__).parents[1] / "tools" / "odd_mcp_server.py").read_text()
-    spec = ServerSpec("odd", "python3", ("-I", "-c", program, "good"), start_s=300)
-
-    async def work(computers: Computers) -> None:
-        computer = await computers.open()
-        async with ForeignTools(computer.machine, [spec]) as tools:
-            assert (await tools.call("count", {})).text == "1"
-            forks = await computer.fork(2, "live")
-            copies = [tools.restored(fork.machine, tools.snapshot()) for fork in forks]
-            assert [(await copies[0].call("count", {})).text for _ in range(2)] == ["2", "3"]
-            for each in (copies[1], tools):
-                assert (await each.call("count", {})).text == "2"
-            for copied in copies:
-                await copied.__aexit__()
-
-            async def ended() -> bool:
-                return not [each for fork in forks for each in await fork.processes()]
-
-            await until(ended)
-
-    with_computers(work, tmp_path, "live")

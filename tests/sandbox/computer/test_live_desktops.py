@@ -108,7 +108,7 @@ def test_a_kernel_keeps_its_variables_in_each_fork(tmp_path: Path) -> None:
             return (await of.toolbox.call("JupyterCI", {"code": code})).text
 
         await cell(parent, "x = list(range(3))")
-        running = asyncio.create_task(cell(parent, "import time; time.sleep(6); print('slept', len(x))"))
+        running = asyncio.create_task(cell(parent, "import time; time.sleep(3); print('slept', len(x))"))
         await asyncio.sleep(1)
         with pytest.raises(InputError, match="a cell must have ended"):
             await parent.fork()

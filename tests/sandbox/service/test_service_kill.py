@@ -103,7 +103,11 @@ def processes(word: str) -> list[int]:
 
 
 def test_computers_outlive_a_kill(tmp_path: Path) -> None:
-    """Files, running programs, shells with what they know, kernels, tokens and names; twice."""
+    """Files, running programs, shells with what they know, kernels, tokens and names; twice.
+
+    An episode's computer has its files and programs; shells of functions, and what a program has said, are gone, and it
+    says so.
+    """
     killed = Killed(tmp_path / "run ä")
     nap, rest = f"4{os.getpid()}", f"4.{os.getpid()}"
 
@@ -117,6 +121,11 @@ def test_computers_outlive_a_kill(tmp_path: Path) -> None:
             await first.snapshot("one")
             long = f"echo early; sleep {rest}; echo late > late; echo done"
             waiting = asyncio.create_task(second.run(long, timeout_s=600))
+            used, fresh = [await open_far(client, ComputerSpec()) for _ in range(2)]
+            await used.put({"a.txt": "plum\n"})
+            assert (await used.call("execute_bash", {"command": "cat a.txt; X=7"})).text == "plum"
+            told = await fresh.follow("print('said', flush=True); import time; time.sleep(600)")
+            assert await told.lines(timeout_s=PATIENCE_S) == [b"said\n"]
             asked = {"call": {"call": "run", "command": "echo x >> count; wc -l < count"}, "idempotency_key": "w1"}
             answer = await first._request("POST", "call", asked)
             await until(lambda: processes(f"sleep\0{nap}") and processes(f"sleep\0{rest}"))
@@ -144,6 +153,14 @@ def test_computers_outlive_a_kill(tmp_path: Path) -> None:
                     assert http.get(f"/v1/sessions/{computer.id}", headers=headers).status_code == status
             await first.close()
             await until(lambda: not processes(f"sleep\0{nap}"))
+            assert set((await used.outside()).files) == {"a.txt"}
+            with pytest.raises(SandboxFailure, match="restored: the shells and kernels of the session's functions"):
+                await used.call("execute_bash", {"command": "echo $X"})
+            with pytest.raises(SandboxFailure, match="restored: what the program said was lost"):
+                await told.lines()
+            assert (await fresh.call("execute_bash", {"command": "echo new"})).text == "new"
+            await used.close()
+            await fresh.close()
         assert not list((killed.run / "computers").glob("*/session.json"))
 
     killed.use(work)
@@ -366,29 +383,5 @@ def test_a_page_and_a_phone_are_there_after_a_kill(tmp_path: Path) -> None:
             assert page["restarted"] and page["data"]["title"] == "Here"
             phone = await computer.call("phone_screenshot")
             assert phone["png"] == shown["png"] and not phone["restarted"]
-
-    killed.use(work)
-
-
-def test_what_an_episode_had_that_ended_with_the_service_is_a_failure(tmp_path: Path) -> None:
-    """Its files and programs are there; shells of functions, and what a program has said, are not, and it is said."""
-    killed = Killed(tmp_path / "run")
-
-    async def work() -> None:
-        async with killed.client() as client:
-            used, fresh = [await open_far(client, ComputerSpec()) for _ in range(2)]
-            await used.put({"a.txt": "plum\n"})
-            assert (await used.call("execute_bash", {"command": "cat a.txt; X=7"})).text == "plum"
-            told = await fresh.follow("print('said', flush=True); import time; time.sleep(600)")
-            assert await told.lines(timeout_s=PATIENCE_S) == [b"said\n"]
-            await killed.again()
-            assert set((await used.outside()).files) == {"a.txt"}
-            with pytest.raises(SandboxFailure, match="restored: the shells and kernels of the session's functions"):
-                await used.call("execute_bash", {"command": "echo $X"})
-            with pytest.raises(SandboxFailure, match="restored: what the program said was lost"):
-                await told.lines()
-            assert (await fresh.call("execute_bash", {"command": "echo new"})).text == "new"
-            await used.close()
-            await fresh.close()
 
     killed.use(work)

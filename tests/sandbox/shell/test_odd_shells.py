@@ -136,9 +136,12 @@ TELLING = {
     "set -o history": ("echo a; history; false", "a\n"),
     "exec bash --norc": ("false | true; echo ${PIPESTATUS[*]}; false", "1 0\n"),
 }  # fmt: skip
+ALIKE = ("set -v", "trap 'echo \"[$BASH_COMMAND]\"' DEBUG", "PROMPT_COMMAND='echo prompted'", "set -u", "set -k")
 
 
-@pytest.mark.parametrize("telling", TELLING)
+@pytest.mark.parametrize(
+    "telling", [pytest.param(each, marks=[pytest.mark.full] if each in ALIKE else []) for each in TELLING]
+)
 def test_what_makes_bash_tell_all_tells_nothing_of_ours(tmp_path: Path, telling: str) -> None:
     command, output = TELLING[telling]
 
