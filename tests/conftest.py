@@ -51,6 +51,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--chaos-seeds", type=int, default=1, help="histories of kills that test_chaos.py goes through")
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "chaos_seed" in metafunc.fixturenames:
+        metafunc.parametrize("chaos_seed", range(metafunc.config.getoption("--chaos-seeds")))
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected stays: the garbage collector, a tenth of the time, does not look through it."""
     gc.collect()

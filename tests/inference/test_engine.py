@@ -124,17 +124,6 @@ def test_an_episode_is_the_same_whatever_else_is_in_the_batch(engine: Engine) ->
     np.testing.assert_allclose(first[1].log_probs, second[1].log_probs, atol=1e-5)
 
 
-def test_seeds_differ(engine: Engine) -> None:
-    async def tokens(seed: int) -> tuple[int, ...]:
-        async with engine.session(seed) as session:
-            return (await two_turns(session))[1].tokens
-
-    async def play() -> set[tuple[int, ...]]:
-        return {await tokens(seed) for seed in range(6)}
-
-    assert len(asyncio.run(play())) > 3
-
-
 @pytest.mark.slow
 def test_new_weights_take_over_between_chunks(
     tiny_model: ModelConfig, tiny_parameters: Parameters, replace_functions: Callable[[Any], None]

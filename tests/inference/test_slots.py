@@ -110,16 +110,6 @@ def append(forward_cached: Callable[..., Output], tiny_parameters: Parameters) -
     return run
 
 
-def test_extend_twice_equals_extend_once(tiny_model: ModelConfig, append: Any, uncached: Any) -> None:
-    a, b = [1, 2, 3, 4, 7, 8, 9], [10, 11, 12, 13, 14]
-    context, cache = Context(2), Cache.empty(tiny_model, SLOTS, LENGTH)
-    first, cache = append(cache, [context], [(a, [])])
-    second, _ = append(cache, [context], [(b, [])])
-    together, _ = append(Cache.empty(tiny_model, SLOTS, LENGTH), [Context(0)], [(a + b, [])])
-    np.testing.assert_allclose(np.concatenate([*first, *second]), together[0], atol=1e-5)
-    np.testing.assert_allclose(together[0], uncached(a + b, []), atol=1e-5)
-
-
 def test_a_second_image_goes_on_from_the_rope_counter(tiny_model: ModelConfig, append: Any, uncached: Any) -> None:
     a, b = [1, 2, *image_block(), 3, 4], [7, *image_block(), 8]
     images = [picture(0), picture(1)]
@@ -134,17 +124,6 @@ def test_a_second_image_goes_on_from_the_rope_counter(tiny_model: ModelConfig, a
     wrong = Context(1, length=10, position=10)
     misplaced, _ = append(cache, [wrong], [(b, images[1:])])
     assert np.abs(misplaced[0] - expected[10:]).max() > 1e-3
-
-
-def test_slots_do_not_touch_each_other(tiny_model: ModelConfig, append: Any, uncached: Any) -> None:
-    mine, other = [1, *image_block(), 2], [9, *image_block(), 10, 11, 12]
-    first, second = Context(3), Context(0)
-    _, cache = append(
-        Cache.empty(tiny_model, SLOTS, LENGTH), [first, second], [(mine, [picture(2)]), (other, [picture(3)])]
-    )
-    more, _ = append(cache, [second, first], [([13, 14], []), ([15], [])])
-    np.testing.assert_allclose(more[0], uncached([*other, 13, 14], [picture(3)])[-2:], atol=1e-5)
-    np.testing.assert_allclose(more[1], uncached([*mine, 15], [picture(2)])[-1:], atol=1e-5)
 
 
 def test_padding_writes_nothing(tiny_model: ModelConfig, append: Any) -> None:

@@ -147,7 +147,6 @@ def test_what_a_backend_cannot() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("remat", "some"),
         ("capacity", float("nan")),
         ("capacity", float("inf")),
     ],

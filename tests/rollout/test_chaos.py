@@ -32,11 +32,6 @@ EPISODES = UPDATES * BATCH
 Start = Callable[[pathlib.Path, int], subprocess.Popen[str]]
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "chaos_seed" in metafunc.fixturenames:
-        metafunc.parametrize("chaos_seed", range(metafunc.config.getoption("--chaos-seeds")))
-
-
 @pytest.fixture(scope="module")
 def start() -> Iterator[Start]:
     """start(folder, lose): a run, which does not outlive the tests."""

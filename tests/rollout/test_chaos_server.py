@@ -27,11 +27,6 @@ RUN = pathlib.Path(__file__).with_name("chaos_run.py")
 UPDATES, BATCH = 5, 4
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "chaos_seed" in metafunc.fixturenames:
-        metafunc.parametrize("chaos_seed", range(metafunc.config.getoption("--chaos-seeds")))
-
-
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """start(argument, ...): chaos_run.py with these, which does not outlive the test."""

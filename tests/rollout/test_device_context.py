@@ -169,7 +169,8 @@ def test_the_learner_scores_what_was_sampled_in_a_window_with_memory(tiny_model:
     own = context(2, 3)
     sampled = jax.jit(lambda parameters: rollout(own, model, parameters, LEVELS, jax.random.key(1)))(parameters)
     rows = rows_of(sampled)
-    scored = jax.jit(score_fn(model))(parameters, rows)
+    score = jax.jit(score_fn(model))
+    scored = score(parameters, rows)
     assert int(rows.action_mask.sum()) > 50
     np.testing.assert_allclose(
         np.where(rows.action_mask, scored, 0), np.where(rows.action_mask, rows.log_probs, 0), atol=1e-4
@@ -177,6 +178,6 @@ def test_the_learner_scores_what_was_sampled_in_a_window_with_memory(tiny_model:
     # What the screenshot of the step before shows is read, too.
     blank = rows.inputs.images[0].at[:, 0].set(0)
     other = rows.replace(inputs=rows.inputs.replace(images=(blank,)))  # type: ignore[attr-defined]
-    changed = np.abs(np.asarray(jax.jit(score_fn(model))(parameters, other)) - np.asarray(scored))
+    changed = np.abs(np.asarray(score(parameters, other)) - np.asarray(scored))
     second = np.asarray(rows.action_mask).reshape(len(LEVELS), STEPS, -1)[:, 1]
     assert changed.reshape(len(LEVELS), STEPS, -1)[:, 1][second].max() > 1e-4

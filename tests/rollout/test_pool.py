@@ -312,14 +312,6 @@ def test_a_bad_ledger_is_refused(tmp_path: pathlib.Path, ledger: dict, message: 
         pool_in(tmp_path, ledger)
 
 
-def test_impossible_numbers_are_refused(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(InputError, match="pool.min_batch must be a value of at least 1; got 0"):
-        pool_in(tmp_path, min_batch=0)
-    with pytest.raises(InputError, match="pool.max_staleness must be a value of at least 0; got -1"):
-        pool_in(tmp_path, max_staleness=-1)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_staleness_of_each_action_token() -> None:
     assert staleness(episode(0), 6).tolist() == [4, 1, 4, 1]
     assert staleness(Trajectory("", {}, (), (), Outcome.FAILED, 0.0), 6).shape == (0,)

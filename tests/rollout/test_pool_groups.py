@@ -177,10 +177,9 @@ def test_dynamic_sampling_takes_groups(tmp_path: pathlib.Path) -> None:
         PoolConfig(min_batch=6, max_staleness=0, dynamic_sampling=True)
 
 
-@pytest.mark.parametrize("group_size", [0, 4])
-def test_a_batch_holds_a_whole_number_of_groups(tmp_path: pathlib.Path, group_size: int) -> None:
-    with pytest.raises(InputError, match=f"pool.group_size must be .*; got {group_size}"):
-        PoolConfig(min_batch=6, max_staleness=0, group_size=group_size)
+def test_a_batch_holds_a_whole_number_of_groups() -> None:
+    with pytest.raises(InputError, match="pool.group_size must be .*; got 4"):
+        PoolConfig(min_batch=6, max_staleness=0, group_size=4)
 
 
 @pytest.mark.parametrize("tasks", [[], {"first": {}}])
@@ -264,5 +263,3 @@ def test_members_of_a_group_are_told_that_they_begin_alike(
     source = PoolSource(RolloutPool(tmp_path, config), lambda group: drawn, lambda: 0)
     claimed = [source.claim() for _ in range(3)]
     assert [(each.member, each.alike) for each in claimed if each] == [(member, alike) for member in range(3)]
-    with pytest.raises(InputError, match="pool.group_start must be"):
-        PoolConfig(min_batch=3, max_staleness=0, group_start="copy")

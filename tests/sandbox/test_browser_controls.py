@@ -238,7 +238,8 @@ def test_what_else_would_open(laboratory: Any) -> None:
     assert (form.pixels[110:] == form.closed[110:]).all()
 
 
-@pytest.mark.parametrize("path", ["cdp", pytest.param("plain", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("path", ["cdp", "plain"])
 def test_pictures_are_the_same_on_every_path(laboratory: Any, path: str) -> None:
     async def shots(manager: BrowserManager) -> list[np.ndarray]:
         found = []

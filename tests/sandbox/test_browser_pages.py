@@ -116,13 +116,13 @@ def test_nothing_stays_held_over_a_start(laboratory: Any) -> None:
 
 
 def test_a_click_has_had_its_effect_before_the_step_is_read(laboratory: Any) -> None:
-    """1,000 clicks over four pages at once; each step must read exactly its own number of clicks."""
+    """500 clicks over four pages at once; each step must read exactly its own number of clicks."""
     html = "<script>window.count = 0; addEventListener('click', () => { count += 1; });</script>"
     pages = [laboratory.open(html, single_canvas=False) for _ in range(4)]
 
     async def click(page: Page) -> list[int]:
         counts, devices, session = [], InputDevices(), await page.connection.attach(page.target)
-        for _ in range(250):
+        for _ in range(125):
             for batch in event_batches(devices.commands([MouseMove(30, 30), MouseDown(30, 30), MouseUp(30, 30)])):
                 await asyncio.gather(*(session.send(*command) for command in batch))
             counts.append(await page.evaluate("count"))
@@ -131,7 +131,7 @@ def test_a_click_has_had_its_effect_before_the_step_is_read(laboratory: Any) -> 
     async def together() -> list[list[int]]:
         return await asyncio.gather(*(click(page) for page in pages))
 
-    assert laboratory.run(together()) == [list(range(1, 251))] * 4
+    assert laboratory.run(together()) == [list(range(1, 126))] * 4
 
 
 COUNTER = """<body style="margin:0"><canvas id=c width=96 height=96 style="display:block"></canvas><script>
@@ -143,19 +143,19 @@ COUNTER = """<body style="margin:0"><canvas id=c width=96 height=96 style="displ
 
 
 def test_pictures_are_never_stale(laboratory: Any) -> None:
-    for path, steps in (("canvas", 300), ("frame" if laboratory.gives_frames else "cdp", 300)):
+    for path in ("canvas", "frame" if laboratory.gives_frames else "cdp"):
         page = laboratory.open(COUNTER, single_canvas=path == "canvas")
 
-        async def shown(page: Any = page, steps: int = steps) -> list[int]:
+        async def shown(page: Any = page) -> list[int]:
             await page.start("game.start()", seed=0)
             numbers = []
-            for _ in range(steps):
+            for _ in range(150):
                 observation = await page.act([MouseDown(5, 5), MouseUp(5, 5)], advance_ms=20)
                 bits = observation.pixels[48, 4::8, 0] > 127
                 numbers.append(int(sum(int(bit) << place for place, bit in enumerate(bits))))
             return numbers
 
-        assert laboratory.run(shown()) == list(range(1, steps + 1))
+        assert laboratory.run(shown()) == list(range(1, 151))
         assert page.screenshot_path == path
 
 

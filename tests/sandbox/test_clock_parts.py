@@ -162,16 +162,6 @@ def test_readers_that_are_easily_forgotten(script: Callable[..., Any]) -> None:
     ]  # fmt: skip
 
 
-def test_a_frame_of_another_origin_follows(script: Callable[..., Any]) -> None:
-    assert script("""
-        const frame = document.createElement('iframe'); frame.sandbox = 'allow-scripts';
-        frame.srcdoc = '<script>setInterval(() => parent.postMessage(performance.now(), "*"), 30)</' + 'script>';
-        addEventListener('message', ({ data }) => say(data)); document.body.append(frame);
-        await advance(100); frame.remove(); await advance(100); say('gone')""") == [
-        [30, 30], [60, 60], [90, 90], [200, "gone"]
-    ]  # fmt: skip
-
-
 def test_time_goes_on_without_frames_that_are_gone(script: Callable[..., Any]) -> None:
     """A promise of a document that is gone never settles: one removed, one replaced, one that ends its own sound."""
     assert script("""

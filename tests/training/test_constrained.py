@@ -99,6 +99,7 @@ def test_decisions_of_an_answer_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("advantages", "aggregation"), [("gae", "token"), ("turn", "sequence"), ("group", "token")])
+@pytest.mark.first(2)
 def test_forced_tokens_teach_nothing(
     tiny_model: ModelConfig, tiny_parameters: Parameters, advantages: str, aggregation: str
 ) -> None:

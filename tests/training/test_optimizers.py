@@ -73,11 +73,6 @@ def test_what_is_frozen_has_no_moments_and_no_part_in_the_clipped_norm(algorithm
     assert not change["vision"]["kernel"].any() and change["scalar_head"].all()
 
 
-def test_unknown_algorithm() -> None:
-    with pytest.raises(InputError, match="optimizer.algorithm must be one of 'adamw', 'muon'; got 'sgd'"):
-        OptimizerConfig(0.1, algorithm="sgd")
-
-
 def test_muon_makes_singular_values_equal_and_its_rate_is_the_size_of_an_entry() -> None:
     """A gradient of rank 2 with singular values 30 and 1: the update's are nearly equal; entries have size 0.1."""
     left, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))

@@ -96,11 +96,6 @@ def test_the_engine_samples_from_what_the_quantized_policy_says(
     assert np.median(off) < 0.01 and off.mean() < 0.5 * np.abs(exact - answer.log_probs).mean()
 
 
-def test_weights_of_an_unknown_kind(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
-    with pytest.raises(InputError, match="engine.weights must be one of 'float', 'w4a8'; got 'int3'"):
-        Engine(tiny_model, tiny_parameters, EngineConfig(weights="int3"), image=5, stop=3, seed=0)
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("next_levels", [True, False])
 def test_a_suite_is_played_as_an_evaluation_plays_it(next_levels: bool) -> None:

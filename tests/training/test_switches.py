@@ -163,13 +163,6 @@ def test_grpo_runs_no_value_model_and_stays_near_its_reference(
     assert kls[-1] < kls[0]
 
 
-def test_a_switch_that_does_not_exist() -> None:
-    with pytest.raises(InputError, match="ppo.advantages must be one of 'gae', 'turn', 'group'; got 'grpo'"):
-        PPOConfig(advantages="grpo")
-    with pytest.raises(InputError, match="ppo.aggregation must be one of 'token', 'sequence'; got 'row'"):
-        PPOConfig(aggregation="row")
-
-
 @pytest.mark.parametrize(
     ("field", "value", "takes"),
     [

@@ -282,12 +282,3 @@ def test_programs_run_as_the_user_and_cannot_reach_the_guest(tmp_path: Path) -> 
                 await machine.start(["true"], output="/root/of-the-agent")
 
     asyncio.run(live())
-
-
-@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="needs the system's own Python")
-def test_the_system_s_python_runs_it_too(tmp_path: Path) -> None:
-    async def live() -> None:
-        async with LocalGuest(tmp_path, tmp_path / "s", python="/usr/bin/python3") as guest:
-            assert (await guest.machine.run([sys.executable, "-c", "print(5)"])).stdout == b"5\n"
-
-    asyncio.run(live())

@@ -80,7 +80,7 @@ def test_the_next_owner_goes_on_with_them(kind: str, folder: Path) -> None:
     assert not runs(nap) and not place.exists() and not (folder / "c" / "kept.json").exists()
 
 
-@pytest.mark.first(1)
+@pytest.mark.full
 def test_without_a_next_owner_they_end(kind: str, folder: Path) -> None:
     """Here as their launcher was killed with it; the end of their time is tried over HTTP, test_service_kill.py."""
     nap = f"7{os.getpid()}"

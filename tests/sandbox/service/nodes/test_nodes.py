@@ -200,6 +200,7 @@ def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
 @needs_root
 @pytest.mark.multiprocess
 @pytest.mark.slow
+@pytest.mark.full
 def test_sessions_outlive_a_killed_manager(tmp_path: Path) -> None:
     async def live(running: Cluster) -> None:
         async with ComputerClient(running.manager.address, ANN) as client:

@@ -25,11 +25,6 @@ SHORT, LONG = 2, 6  # kills
 TURNS = 5  # of a session
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "chaos_seed" in metafunc.fixturenames:
-        metafunc.parametrize("chaos_seed", range(metafunc.config.getoption("--chaos-seeds")))
-
-
 class Witness:
     """What clients have seen."""
 
