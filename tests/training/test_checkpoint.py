@@ -20,7 +20,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.training.atomic_directory import copy_checkpoint
-from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
+from tars_jax.training.checkpoint import Checkpoints, save_parameters
 from tars_jax.training.config import OptimizerConfig
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.state import TrainState, apply_gradients, init_train_state
@@ -225,15 +225,6 @@ def test_another_template_is_refused_by_leaf(tmp_path: pathlib.Path) -> None:
     assert "policy/parameters/block/half is bfloat16[8], wanted float32[8]" in message
     with pytest.raises(InputError, match=r"key is key<fry>\[\], wanted uint32\[2\]"):
         checkpoints.restore(1, {"policy": state, "key": jax.random.key_data(jax.random.key(0))})
-
-
-def test_exported_parameters(tmp_path: pathlib.Path) -> None:
-    parameters = train_state(3).parameters
-    save_parameters(tmp_path / "weights", parameters)
-    assert_same(load_parameters(tmp_path / "weights", abstract(parameters)), parameters)
-    save_parameters(str(tmp_path / "weights"), {"x": jnp.ones(2)})
-    with pytest.raises(InputError, match=r"weights: does not fit: block/half is missing"):
-        load_parameters(tmp_path / "weights", parameters)
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ async def ask(computer: Computer, outbound: Outbound, address: str) -> str:
     return ran.stdout.decode()
 
 
-@pytest.mark.parametrize("root", [False, True])
+@pytest.mark.parametrize("root", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_programs_reach_what_is_allowed_now(port: int, root: bool) -> None:
     there = f"http://127.0.0.1:{port}/"
 

@@ -247,20 +247,3 @@ def test_a_frame_buffer_that_was_cut_short_is_the_doing_of_who_is_inside(room: R
         await machine.close()
 
     asyncio.run(live())
-
-
-def test_a_desktop_of_a_guest(room: Room, tmp_path: Path) -> None:
-    """The machine of a computer is its guest: programs are started, waited for and killed by it."""
-    from tars_jax.sandbox.computer.local_guest import LocalGuest
-    from tars_jax.sandbox.desktop import Desktop
-
-    async def live() -> None:
-        async with LocalGuest(tmp_path, tmp_path / "guest") as guest:
-            desktop = await Desktop.start(guest.machine)
-            await desktop.launch("terminal")
-            assert [window.app[1] for window in await desktop.windows()] == ["XTerm"]
-            shown = await desktop.act([InsertText("ä")])
-            assert shown.pixels.shape == (720, 1280, 3)
-            await desktop.close()
-
-    asyncio.run(live())

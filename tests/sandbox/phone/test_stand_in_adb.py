@@ -17,7 +17,6 @@ from PIL import Image
 
 from tars_jax.sandbox.phone import AdbServer
 from tars_jax.sandbox.phone.adb_server import answers
-from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.sandbox.phone.stand_in.streams import AdbStream
 from tests.sandbox.phone.conftest import Finger
@@ -101,17 +100,6 @@ def test_text_of_input_has_the_limits_of_android(finger: Finger) -> None:
     assert "NullPointerException" in finger.adb("shell", "input text 'ä'", status=255)
     finger.tap("save")
     assert "title=a b," in finger.adb("shell", "content query --uri content://notes/notes")
-
-
-def test_two_devices_at_once_are_two(adb_server: AdbServer, finger: Finger) -> None:
-    with StandIn(StandInDevice(seed=8)) as second:
-        other = Finger(adb_server, second)
-        for one in (finger, other):
-            threading.Thread(target=one.adb, args=("shell", "sleep 0.2")).start()
-        finger.adb("shell", "settings put system volume_music 9")
-        assert other.adb("shell", "settings get system volume_music").strip() == "5"
-        assert other.adb("shell", "getprop ro.serialno") != finger.adb("shell", "getprop ro.serialno")
-        other.adb("disconnect", second.serial, whole=False)
 
 
 def test_a_device_that_vanishes_in_the_middle_of_a_push(
