@@ -36,7 +36,7 @@ class Compare(RunFields):
     runs: tuple[str, ...] = field(
         (),
         "run directories to compare",
-        runs("directories of finished runs, separated by commas; one whose name is a number as ./7"),
+        runs("directories of finished runs, separated by commas"),
     )
     names: tuple[str, ...] = field(
         (), "names of the settings, in the order in which these come; empty: the fields in which they differ"

@@ -238,7 +238,7 @@ def parse(text: str, current: Any, field: str) -> Any:
     if isinstance(current, bool):
         return _coerce({"true": True, "false": False}.get(text.lower(), text), current, field)
     if isinstance(current, tuple):
-        return _coerce(_parse_tuple(text), current, field)
+        return _coerce(_parse_tuple(text, current), current, field)
     for read in (int, float):
         try:
             return _coerce(read(text), current, field)
@@ -248,13 +248,16 @@ def parse(text: str, current: Any, field: str) -> Any:
     return _coerce(text, current, field)
 
 
-def _parse_tuple(text: str) -> Any:
-    """(1, 2), [1, 2] or 1,2 as Python reads them; words need no quotes: left,right."""
+def _parse_tuple(text: str, like: tuple[Any, ...]) -> Any:
+    """(1, 2), [1, 2] or 1,2 as Python reads them; words need no quotes: left,right, and a folder may be named 7."""
+    words = tuple(word.strip() for word in text.strip("()[] ").split(",") if word.strip())
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last two: of what nests too deep
-        value = tuple(word.strip() for word in text.strip("()[] ").split(",") if word.strip())
-    return value if isinstance(value, list | tuple) else (value,)
+        return words
+    values = value if isinstance(value, list | tuple) else (value,)
+    are_words = like and isinstance(like[0], str) and not any(isinstance(each, str) for each in values)
+    return words if are_words else values
 
 
 def _coerce(value: Any, like: Any, field: str) -> Any:
