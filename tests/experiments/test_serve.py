@@ -41,7 +41,10 @@ def test_a_run_says_what_screenshots_its_checkpoints_read(run: Path) -> None:
         ([], "config.checkpoint must be a folder of exported weights: --config.checkpoint="),
         (["--config.checkpoint=nowhere"], "got 'nowhere'"),
         (["--config.checkpoint=RUN/policy"], "RUN/policy/checkpoint.json: cannot be read as a checkpoint"),
-        (["--config.checkpoint=RUN/policy", "--config.host=0.0.0.0"], "where others can reach server.host, 0.0.0.0"),
+        (
+            ["--config.checkpoint=RUN/policy", "--config.host=0.0.0.0"],
+            "config.api_key_file must be given where others can reach 0.0.0.0",
+        ),
         (
             ["--config.checkpoint=RUN/policy", "--config.api_key_file=RUN/no"],
             "config.api_key_file must be a file that can be read",

@@ -23,7 +23,7 @@ NUMBERS = (-1, -2, 0, 10**12, 7)
 LONE = "\ud800"  # half of a surrogate pair
 TOO_MUCH = str(10**20)
 WRONG: dict[type | None, tuple[str, ...]] = {
-    bool: ("5",), int: (TOO_MUCH, "x"), float: (TOO_MUCH, "x"), str: ("5", LONE),
+    bool: ("5",), int: (TOO_MUCH, "x"), float: (TOO_MUCH, "x"), str: (LONE,),
 }  # fmt: skip
 # Any number is one: the value model may expect anything of a step.
 ANY_NUMBER = {"gate.value"}
@@ -109,8 +109,6 @@ def test_a_value_of_another_type_or_size_is_refused(name: str) -> None:
         assert kind in EXAMPLES, f"config.{field} does not say what it holds"
         comma = "," if isinstance(value, tuple) else ""
         for text in WRONG[kind]:
-            if kind is str and not comma and text != LONE:
-                continue  # what is no text on a command line?
             with pytest.raises(InputError) as error:
                 load_config(name, [f"--config.{field}={text}{comma}"], root=ROOT)
             assert str(error.value).startswith(f"config.{field} must be "), text

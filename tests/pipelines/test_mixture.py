@@ -137,7 +137,7 @@ def test_a_flywheels_file_has_its_places_as_parts(tmp_path: pathlib.Path) -> Non
         assert [task.environment for task in drawn] == [VAULT, ECHO] * 12
         assert len({task.id for task in drawn}) == 9
     with pytest.raises(
-        InputError, match=r"mixture\.weights must be 2 numbers, one for each of .*Vault, .*Echo; got \(1,"
+        InputError, match=r"mixture\.weights must be 2 numbers, one for each of .*Vault, .*Echo; got \(1.0,"
     ):
         load_task_source(str(file), config_of("mixture.weights=1,1,1", *flags, experiment="flywheel"))
 
