@@ -35,23 +35,6 @@ def test_a_wide_gap_folds_rarely() -> None:
     ]
 
 
-def test_equal_bounds_are_the_strict_last_n_window() -> None:
-    history = play(MemoryConfig(min_steps=2, max_steps=2), 5)
-    assert [working for working, _, _ in history] == [[0], [0, 1], [1, 2], [2, 3], [3, 4]]
-    assert [folded for _, _, folded in history] == [False, False, True, True, True]
-    assert history[-1][1] == ["s0", "s1", "s2"]
-
-
-def test_no_working_memory_at_all() -> None:
-    history = play(MemoryConfig(min_steps=0, max_steps=0), 3)
-    assert history == [([], ["s0"], True), ([], ["s0", "s1"], True), ([], ["s0", "s1", "s2"], True)]
-
-
-@pytest.mark.parametrize(("limit", "kept"), [(2, ["s3", "s4"]), (0, [])])
-def test_old_summaries_are_forgotten(limit: int, kept: list[str]) -> None:
-    assert play(MemoryConfig(0, 0, max_summaries=limit), 5)[-1][1] == kept
-
-
 @given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 6), st.integers(1, 30))
 def test_every_step_is_in_one_place(min_steps: int, gap: int, limit: int, steps: int) -> None:
     config = MemoryConfig(min_steps, min_steps + gap, limit)

@@ -8,35 +8,10 @@ from tars_jax.model.tokenizer import load_tokenizer
 
 TOKENIZER = load_tokenizer()
 WRITER = PromptWriter(TOKENIZER, image_tokens=3)
-PICTURED = ShownObservation(image_tokens=3)
-PICTURE = "<|vision_start|><|image|><|image|><|image|><|vision_end|>"
 
 
 def text(tokens: list[int]) -> str:
     return TOKENIZER.decode(tokens)
-
-
-def test_a_window_reads_like_a_conversation() -> None:
-    assert text(WRITER.preamble("Reach the exit.", "")) == "<|user|>Reach the exit.\n"
-    assert text(WRITER.preamble("Reach the exit.", "up; left: nothing")) == (
-        "<|user|>Reach the exit.\nEarlier: up; left: nothing\n"
-    )
-    assert text(WRITER.observation(4, first=True, shown=PICTURED)) == f"4 left{PICTURE}<|agent|>"
-    assert text(WRITER.observation(3, first=False, shown=PICTURED)) == f"<|user|>3 left{PICTURE}<|agent|>"
-    assert text(WRITER.response("Action: wait()")) == "Action: wait()<|end|>"
-
-
-def test_the_budget_can_be_left_out() -> None:
-    assert text(PromptWriter(TOKENIZER, 3, show_budget=False).observation(4, first=False, shown=PICTURED)) == (
-        f"<|user|>{PICTURE}<|agent|>"
-    )
-
-
-def test_every_image_token_counts() -> None:
-    tokens = WRITER.observation(12, first=False, shown=ShownObservation(image_tokens=9))
-    assert tokens.count(TOKENIZER.image) == 9
-    at = tokens.index(TOKENIZER.image)
-    assert tokens[at : at + 9] == [TOKENIZER.image] * 9
 
 
 def test_a_response_is_read_without_its_end() -> None:

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.agent.actions import (
     Action,
@@ -49,7 +48,6 @@ from tars_jax.data.pyautogui_calls import NoSuchAction, actions_of_code
 from tars_jax.data.pyautogui_code import code_of_actions
 from tars_jax.environment import Task
 from tars_jax.trajectory import Outcome, Step, Trajectory
-from tars_jax.trajectory.files import save_trajectory
 from tests.data.test_exporters import picture
 
 grid = st.builds(Point, *[st.integers(0, 1000).map(float)] * 2)
@@ -157,14 +155,6 @@ def test_an_episode_of_which_a_step_cannot_be_said_is_left_out_whole(
     ):
         assert reason in caplog.text
     assert len(list((tmp_path / "images").iterdir())) == 3
-
-
-def test_the_command_exports_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    save_trajectory(tmp_path / "0.trajectory", episode("first", *TURNS))
-    flags = [f"--config.output={tmp_path / 'out'}", f"--config.run={tmp_path / 'run'}", "--config.format=agentnet"]
-    assert main(["export_trajectories", str(tmp_path), *flags]) == 0
-    assert "agentnet.jsonl: 1 of 1 episodes" in capsys.readouterr().out
-    assert len(list(read_dataset(str(tmp_path / "out")))) == 1
 
 
 values = st.recursive(

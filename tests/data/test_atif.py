@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.data.atif_writing import write_atif
 from tars_jax.data.datasets import read_dataset
@@ -23,7 +22,6 @@ from tars_jax.inference.data_urls import encode_image
 from tars_jax.rollout.recorded_episode import trajectory_of_recorded
 from tars_jax.trajectory import ContextWindow, Outcome, Trajectory
 from tars_jax.trajectory.context import CONTEXT_STEPS, context_of
-from tars_jax.trajectory.files import save_trajectory
 from tests.data.test_exporters import episode, picture
 
 atif = pytest.importorskip("atif")
@@ -155,14 +153,6 @@ def test_any_document_is_read_or_refused(change: dict[str, Any], place: int) -> 
             list(read_dataset(folder))
         except InputError as error:
             assert folder in str(error)
-
-
-def test_the_command_writes_what_datasets_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    save_trajectory(tmp_path / "0.trajectory", two_windows())
-    flags = [f"--config.output={tmp_path / 'out'}", f"--config.run={tmp_path / 'run'}", "--config.format=atif"]
-    assert main(["export_trajectories", str(tmp_path), *flags]) == 0
-    assert "1 of 1 episodes" in capsys.readouterr().out
-    assert [each.id for each in read_dataset(str(tmp_path / "out"))] == ["won"]
 
 
 def recorded_turn(number: int, asked: str, images: list[str], *tokens: int) -> dict[str, Any]:

@@ -36,8 +36,16 @@ def names(numbers: str) -> list[str]:
     return [f"played {number}" for number in numbers]
 
 
-@pytest.mark.parametrize("where", ASKED)
-@pytest.mark.parametrize("form", [(form, style) for form in WRITTEN for style in STYLES[: 1 + (form == "jsonl")]])
+OTHERS = [("jsonl", STYLES[1]), *((form, STYLES[0]) for form in WRITTEN if form != "jsonl")]
+
+
+@pytest.mark.parametrize(
+    ("form", "where"),
+    [
+        *((("jsonl", STYLES[0]), where) for where in ASKED),
+        *((form, where) for form in OTHERS for where in ("", "purpose=*")),
+    ],
+)
 def test_exports_of_a_store(form: tuple[str, str], where: str, kept: Path, tmp_path: Path) -> None:
     if form[0] == "array_record":
         pytest.importorskip("array_record")

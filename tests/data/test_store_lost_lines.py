@@ -132,7 +132,7 @@ def test_lost_lines_are_noticed_named_and_taken_back_from_the_index(
     assert check(path) == [] and kept(path) == whole[1]
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+@pytest.mark.parametrize("name", ["cut", "empty", "missing", "two in the middle", "torn", "its head's bytes"])
 def test_lost_lines_are_noticed_without_an_index(name: str, whole: tuple[Path, Kept], tmp_path: Path) -> None:
     path = copied(whole, tmp_path)
     DAMAGES[name](path)
@@ -187,7 +187,7 @@ def test_what_opening_refuses_check_finds_and_repair_mends(name: str, whole: tup
 
 
 @pytest.mark.parametrize("index", [True, False])
-@pytest.mark.parametrize("first", range(LINES - 1))
+@pytest.mark.parametrize("first", (0, 3, LINES - 2))
 def test_lines_in_another_order_are_noticed(first: int, index: bool, whole: tuple[Path, Kept], tmp_path: Path) -> None:
     """Also beside an index that has them in the right one."""
     path = copied(whole, tmp_path)

@@ -12,17 +12,9 @@ from tars_jax.agent import (
     Action,
     CallUser,
     Click,
-    Drag,
-    Finished,
     Hotkey,
-    LeftDouble,
     MouseDown,
-    MouseUp,
-    MoveTo,
     Point,
-    Press,
-    Release,
-    RightSingle,
     Scroll,
     Type,
     Wait,
@@ -34,32 +26,6 @@ from tars_jax.envs import action_space, action_to_space, space_to_action
 from tars_jax.envs.action_space import CALLS
 
 POINT = Point(583, 417.5)
-
-
-@pytest.mark.parametrize(
-    "action",
-    [
-        Click(POINT),
-        LeftDouble(POINT),
-        RightSingle(POINT),
-        MoveTo(POINT),
-        Drag(POINT, Point(0, 1000)),
-        Hotkey(("ctrl", "shift", "t")),
-        Hotkey(("up",)),
-        Type("It's 5 < 6\n"),
-        Scroll(POINT, "right"),
-        Wait(3),
-        Finished("done"),
-        Press("a"),
-        Release("f12"),
-        MouseDown(POINT, "right"),
-        MouseUp(POINT),
-    ],
-)
-def test_actions_go_in_and_out(action: Action) -> None:
-    sample = action_to_space(action)
-    assert action_space().contains(sample)
-    assert space_to_action(sample) == action
 
 
 @pytest.mark.parametrize(

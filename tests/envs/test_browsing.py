@@ -99,6 +99,7 @@ def test_questions_have_to_be_given() -> None:
             asked()
 
 
+@pytest.mark.full
 @pytest.mark.browser
 def test_small_pages_are_answered_in_two_steps() -> None:
     """What a nano policy learns from (configs/browsing_small.py): the color stands on the animal's page alone."""
@@ -268,7 +269,7 @@ def test_chance_acts_on_what_is_there_and_ends() -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("interface", ["gui", "sdk"])
+@pytest.mark.parametrize("interface", [pytest.param("gui", marks=pytest.mark.full), "sdk"])
 def test_players_of_a_file_of_questions(interface: str, tmp_path: Path) -> None:
     file = tmp_path / "q.jsonl"
     file.write_text("".join(json.dumps(each) + "\n" for each in questions(tmp_path)))

@@ -9,13 +9,11 @@ from tars_jax.agent import (
     Drag,
     Finished,
     Hotkey,
-    LeftDouble,
     LongPress,
     Navigate,
     Point,
     Press,
     Release,
-    RightSingle,
     Scroll,
     ToolCall,
     Type,
@@ -25,7 +23,7 @@ from tars_jax.agent import MouseDown as MouseDownAction
 from tars_jax.agent import MouseUp as MouseUpAction
 from tars_jax.agent import MoveTo as MoveToAction
 from tars_jax.agent.keys import NAMED_KEYS
-from tars_jax.envs.gui import DRAG_MOVES, acts_on_page, browser_key, held_after, mouse_after, to_events
+from tars_jax.envs.gui import acts_on_page, browser_key, held_after, mouse_after, to_events
 from tars_jax.sandbox.browser import (
     InputEvent,
     InsertText,
@@ -47,22 +45,8 @@ def events(action: Action, mouse: tuple[float, float] | None = None) -> list[Inp
     return found
 
 
-def test_clicks() -> None:
-    move, down, up = MouseMove(100, 50), MouseDown(100, 50), MouseUp(100, 50)
-    assert events(Click(HALF)) == [move, down, up]
-    assert events(LeftDouble(HALF)) == [move, down, up, MouseDown(100, 50, clicks=2), MouseUp(100, 50, clicks=2)]
-    assert events(RightSingle(HALF)) == [move, MouseDown(100, 50, button="right"), MouseUp(100, 50, button="right")]
-
-
 def test_a_click_at_the_far_edge_stays_on_the_page() -> None:
     assert events(MoveToAction(Point(1000, 1000))) == [MouseMove(199, 99)]
-
-
-def test_drag_moves_in_between() -> None:
-    found = events(Drag(Point(0, 0), HALF))
-    assert found[:2] == [MouseMove(0, 0), MouseDown(0, 0)]
-    assert found[-2:] == [MouseMove(100, 50), MouseUp(100, 50)]
-    assert len(found) == DRAG_MOVES + 3
 
 
 def test_hotkeys_go_down_in_order_and_up_in_reverse() -> None:

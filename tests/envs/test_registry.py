@@ -193,16 +193,6 @@ def test_the_folder_of_a_game_and_benchmarks() -> None:
         load_environment("miniwob/no-such-task", {})
 
 
-def test_gymnasiums() -> None:
-    spec = load_environment("gymnasium:CartPole-v1", {"render_mode": None})
-    assert spec.default_max_steps({}) == 500 and spec.default_max_steps({"max_episode_steps": 7}) == 7
-    assert load_environment("gymnasium:Blackjack-v1", {}).default_max_steps({}) == 100
-    with pytest.raises(InputError, match="option size"):
-        load_environment("gymnasium:CartPole-v1", {"size": "large"})
-    with pytest.raises(InputError, match="Did you mean: `CartPole`"):
-        load_environment("gymnasium:CartPol-v1", {})
-
-
 def test_an_entry_point_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A distribution as pip lays it out: a module, and a folder that says what it offers."""
     (tmp_path / "far_away.py").write_text(

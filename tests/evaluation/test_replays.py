@@ -55,12 +55,6 @@ def test_text_stands_beside_pictures() -> None:
     assert 'class="strip after"' in shown(episode(step(screenshot=PIXEL, text="")))
 
 
-def test_a_damaged_picture_is_named_and_the_text_stays() -> None:
-    page = shown(episode(step(screenshot=b"no picture", text="seven", point=(1.0, 1.0))))
-    assert page.count("the screenshot is damaged") == 1 and "seven" in page
-    assert "ring" not in page
-
-
 def test_what_the_last_action_led_to_stands_at_the_end() -> None:
     page = shown(episode(step(), final_text="Right.", final_screenshot=PIXEL))
     assert page.index("answer(") < page.index('alt="Screenshot of the end"') < page.index("Right.")

@@ -82,14 +82,19 @@ def test_the_reference_player_scores_100(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.browser
 def test_episodes_go_on_with_the_next_level_and_have_two_scales(tmp_path: pathlib.Path) -> None:
-    """Levels count; the person is slower than the best player. Where one of them solves no level, easier ones come."""
-    play = {"next_levels": True, "checkpoint": "reference", "max_steps": 14}
-    result = evaluate(tmp_path / "run", **play)
+    """Levels count; the person is slower than the best player."""
+    result = evaluate(tmp_path / "run", next_levels=True, checkpoint="reference", max_steps=14)
     assert result["mean_normalized_score"]["value"] == 100 < result["mean_normalized_to_person"]["value"]
     assert result["raw"]["maze_path_of_light"]["value"] == result["scales"]["reference"]["maze_path_of_light"] >= 2
     page = (tmp_path / "run" / "report.md").read_text()
     assert "| levels |" in page and "person = 100" in page and "docs/games.md" in page and "easier" not in page
-    eased = evaluate(tmp_path / "eased", **{**play, "levels": "7,", "names": "maze_path_of_light,"})
+
+
+@pytest.mark.full
+@pytest.mark.browser
+def test_where_a_scripted_player_solves_no_level_easier_ones_come(tmp_path: pathlib.Path) -> None:
+    play = {"levels": "7,", "names": "maze_path_of_light,", "next_levels": True, "max_steps": 14}
+    eased = evaluate(tmp_path / "eased", checkpoint="reference", **play)
     assert list(eased["normalized"]) == list(eased["normalized_to_person"]) == ["maze_path_of_light"]
     said = "On easier levels, as a scripted player scored nothing on those asked for: maze_path_of_light."
     assert said in (tmp_path / "eased" / "report.md").read_text()

@@ -270,12 +270,10 @@ def test_a_config_says_how_the_model_runs(weights: pathlib.Path) -> None:
     [
         (["reinforcement"], "config.model.preset must be a folder of exported weights"),
         (["reward_model", "--config.model.preset=WEIGHTS"], "config.trajectories must be one or more folders"),
-        (["continual_pretraining", "--config.games=chess"], "config.games must be"),
         (
             ["supervised", "--config.games=miniwob/click-button"],
             "demonstrations.episodes must be 0 for games wit",
         ),
-        (["games", "--config.games=lmgame/chess"], "got ('lmgame/chess',)"),
         (["import_weights", "--config.source=Qwen/Qwen3-VL-2B-Instruct"], "must be a folder of this machine with"),
         (["value_pretraining", "--config.ppo.updates=3"], "got config.ppo.updates"),
     ],

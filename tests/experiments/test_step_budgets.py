@@ -57,6 +57,7 @@ def test_games_are_played_anew_in_each_budget(tmp_path: pathlib.Path) -> None:
     assert "best" in page and "played anew" in page and (tmp_path / "run" / "budgets.svg").stat().st_size > 5000
 
 
+@pytest.mark.full
 @pytest.mark.browser
 def test_a_budget_in_which_the_reference_scores_nothing_is_no_scale(tmp_path: pathlib.Path) -> None:
     with pytest.raises(InputError, match="config.budgets must hold one in which a reference player scores.*got 1 at"):

@@ -98,7 +98,7 @@ class Start:
     answer: str  # in a line; of a server its address, and its key where that is said
     asked: Callable[[str, str], None] | None = None  # of a server
     ends: bool = False  # by itself; others are interrupted when they have answered
-    in_ci: bool = False
+    in_ci: bool = False  # where no other test calls its main, or nothing else has shown that the wheel serves it
     program: tuple[str, ...] = ("tars-jax",)
     leaves_run: bool = True
 
@@ -154,18 +154,18 @@ STARTS = {
         r"^maze: \d of 2 labelled", ends=True,
     ),
     "judge_agreement": Start(
-        "labels=answers judge=reference most=300", r"^\|.*precision", ends=True, in_ci=True
+        "labels=answers judge=reference most=300", r"^\|.*precision", ends=True
     ),
     "annotate": Start(
         "checkpoint=reference environment=corridor environment_options={{}}", r"^annotate: open (http\S+)/#key=(\S+)$",
-        ask_for_tasks, in_ci=True,
+        ask_for_tasks,
     ),
     "annotate_simulated": Start(
         "checkpoint=reference human_steps=4", r"^\d+ human steps in \d+ episodes, 0 of them corrections", ends=True,
         in_ci=True,
     ),
     "annotate_recording": Start(
-        "recording=recording", r"look at it at (http\S+)/$", ask_for_the_annotation, in_ci=True
+        "recording=recording", r"look at it at (http\S+)/$", ask_for_the_annotation
     ),
     "evaluate": Start(
         "names=maze_path_of_light, checkpoint={train}/policy episodes=1 max_steps=2 browser.browsers=1 "
@@ -188,13 +188,12 @@ STARTS = {
         r"^weights: ", ends=True,
     ),
     "compare_flywheels": Start("runs={flywheel},", r"flywheels\.svg$", ends=True),
-    "store": Start("store=kept action=import datasets={train}/trajectories/ppo,", r"8 of them new$", ends=True,
-                   in_ci=True),
+    "store": Start("store=kept action=import datasets={train}/trajectories/ppo,", r"8 of them new$", ends=True),
     "record": Start("action=list folder=none", r"^0 recordings in ", ends=True, in_ci=True, leaves_run=False),
     "export_recording": Start(
         "recording=recording output=copy", r"^copy: 0 typed texts taken out", ends=True, in_ci=True, leaves_run=False
     ),
-    "export_trajectories": Start("source={train}", r"messages\.jsonl: \d+ of \d+ episodes", ends=True, in_ci=True),
+    "export_trajectories": Start("source={train}", r"messages\.jsonl: \d+ of \d+ episodes", ends=True),
     "merge": Start("checkpoints={train}/policy,{train}/policy", r"merged", ends=True),
     "merge_games": Start(
         f"{PLAYED} demonstrations.start=2 demonstrations.specialist=2 evaluation_episodes=2".replace(
@@ -223,10 +222,9 @@ STARTS = {
     "design_tasks": Start("tasks=6", r"^6 tasks for 3 applications: .*tasks\.jsonl$", ends=True, in_ci=True),
     "curate": Start(
         "datasets={train}/trajectories/ppo, variants=1", r"curated: \d+ trajectories of \d+ read$", ends=True,
-        in_ci=True,
     ),
     "convert_recording": Start(
-        "source=recording output=capture", r"recording\.db: a capture of openadapt-capture$", ends=True, in_ci=True
+        "source=recording output=capture", r"recording\.db: a capture of openadapt-capture$", ends=True
     ),
     "train_tokenizer": Start("samples=50", r"tokenizer\.json: \d+ tokens$", ends=True),
     "computer_apis": Start("port=0", r'base_url="(http\S+)/aio"', ask_for_a_command),

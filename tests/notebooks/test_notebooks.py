@@ -9,8 +9,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # Those that train agents of configs/scoreboard.py, which they share; each takes a minute or more, and waits for --all.
 TRAINING = ("ablate_clipping", "ppo_vs_grpo", "training_dynamics", "value_pretraining")
-# Half a minute each, of which the other two start nearly everything.
-LONG = ("ablate_gae", "model_tour")
+# Half a minute each, in what tests of their rooms show, too.
+LONG = ("ablate_gae", "model_tour", "rollout_tour")
 NOTEBOOKS = [
     pytest.param(path, id=path.stem, marks=pytest.mark.full if path.stem in TRAINING + LONG else ())
     for path in sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -207,11 +207,6 @@ def test_an_environment_that_chance_breaks_is_known_by_its_beginning() -> None:
     assert values_of("Fragile")["ppo.min_batch"].value == 192
 
 
-def test_an_environment_that_does_not_begin_is_a_sentence() -> None:
-    with pytest.raises(InputError, match="Nobody"):
-        values_of("Nobody")
-
-
 def test_a_run_keeps_what_was_chosen(tmp_path: pathlib.Path) -> None:
     """A resumed run has it from its config.json, however it is asked for; a field that was given must be the same."""
     asked = {"a": None, "b": {"c": None, "d": 1}}

@@ -231,9 +231,8 @@ def test_every_property_of_a_collection_is_seen_and_put_back() -> None:
     asyncio.run(work())
 
 
-@pytest.mark.parametrize(
-    "kind", ["HTML", *(pytest.param(each, marks=pytest.mark.full) for each in ("Wiki", "Plain Text", "Markdown"))]
-)
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ["HTML", "Wiki", "Plain Text", "Markdown"])
 def test_a_remark_s_form_is_open_as_no_words_ask_for_one(kind: str) -> None:
     declared = load_website("fossil")
     if not is_installed(declared):

@@ -17,7 +17,6 @@ from tars_jax.annotation.interactive.core import Conflict, Ending
 from tars_jax.annotation.interactive.gate import AskingGate
 from tars_jax.annotation.interactive.journal import FILE, EpisodeJournal
 from tars_jax.annotation.interactive.live import LiveEpisode
-from tars_jax.annotation.interactive.replaying import NotTheSame
 from tars_jax.annotation.interactive.writing import EpisodeWriter, read_episode
 from tars_jax.data.datasets import read_dataset
 from tars_jax.trajectory import Trajectory
@@ -130,21 +129,6 @@ def test_what_cannot_be_read_is_refused_and_changes_nothing(
     asyncio.run(play())
 
 
-def test_a_second_tab_is_told_that_the_step_is_over() -> None:
-    async def play() -> None:
-        live = await begin(Said((UP,)))
-        live.decide(0, 0, None)
-        with pytest.raises(Conflict):
-            live.decide(0, 0, None)  # while it is carried out
-        await live.settled(30)
-        with pytest.raises(Conflict, match="another tab was faster"):
-            live.decide(0, None, turn("left"))
-        assert len(live.record.steps) == 1
-        await live.close()
-
-    asyncio.run(play())
-
-
 def test_a_policy_that_is_away_leaves_the_answers_to_the_person_and_may_come_back() -> None:
     async def play() -> None:
         said = Said((UP,), away="no route to host")
@@ -252,23 +236,6 @@ def test_a_journal_cut_off_anywhere_is_resumed_at_its_step(tmp_path: Path) -> No
 
         steps.add(asyncio.run(resume()))
     assert steps == {0, 1, 2}
-
-
-def test_a_session_that_cannot_be_resumed_says_why_and_its_steps_are_kept(tmp_path: Path) -> None:
-    async def play() -> None:
-        live = await begin(Said((UP,)), folder=tmp_path)
-        live.decide(0, 0, None)
-        await live.settled(30)
-        await live.close()
-        kept = read_episode(tmp_path)
-        other = type(kept.record)(**{**vars(kept.record), "task": task(seed=5, length=4)})
-        with pytest.raises(NotTheSame, match="first observation"):
-            await LiveEpisode.resume(
-                setting(Said((UP,))), make(other.task), other, EpisodeWriter("one", EpisodeJournal(tmp_path)), "ada"
-            )
-        assert len(kept.record.steps) == 1
-
-    asyncio.run(play())
 
 
 def test_while_a_person_has_the_session_the_agent_does_nothing() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from tars_jax.agent.actions import Click, Point, Type
 from tars_jax.annotation.interactive.core import Conflict
-from tars_jax.annotation.interactive.gate import AskingGate
 from tars_jax.annotation.interactive.journal import EpisodeJournal
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.people import Person
@@ -20,9 +19,7 @@ from tars_jax.annotation.interactive.view import episode_view, state_of
 from tars_jax.annotation.interactive.writing import EpisodeWriter, read_episode
 from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment
-from tars_jax.trajectory.checks import check_answers, check_trajectory
 from tests.annotation.interactive.corridors import UP, Said, begin, make, setting, task, turn
-from tests.annotation.interactive.login import Login
 from tests.annotation.interactive.test_service import service
 
 CLICK = "Action: click(point='<point>500 500</point>')"
@@ -168,46 +165,6 @@ def test_a_note_that_repeats_the_secret_is_cleaned(tmp_path: Path) -> None:
 
     asyncio.run(play())
     assert not any(b"hunter22" in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
-
-
-def test_an_environment_that_was_killed_is_opened_at_the_second_try() -> None:
-    class Once:
-        failed = 0
-
-    async def play() -> None:
-        def made() -> CheckedEnvironment:
-            def start() -> Login:
-                if Once.failed < 1:
-                    Once.failed += 1
-                    raise RuntimeError("the browser was killed")
-                return Login()
-
-            return CheckedEnvironment(start)
-
-        live = await LiveEpisode.begin(setting(Said((CLICK,))), made, LOGIN, EpisodeWriter("one"), "ada")
-        await live.settled(30)
-        for step in range(2):
-            live.decide(step, 0, None)
-            await live.settled(30)
-        Once.failed = 0
-        await live.undo(2)
-        assert (await live.settled(30)).step == 1 and Once.failed == 1
-        await live.close()
-
-    asyncio.run(play())
-
-
-def test_of_the_policy_alone_nothing_is_learned() -> None:
-    async def play() -> None:
-        live = await begin(Said((UP,)), AskingGate("on_call"), of=task(steps=3))
-        trajectory = await live.trajectory()
-        assert trajectory is not None and len(trajectory.steps) == 3
-        assert not any(window.action_mask.any() for window in trajectory.windows)
-        check_trajectory(trajectory, "this one")
-        check_answers(trajectory, "this one")
-        await live.close()
-
-    asyncio.run(play())
 
 
 def test_reviews_are_others_and_the_last_one_counts(tmp_path: Path) -> None:

@@ -360,6 +360,7 @@ def test_an_episode_that_is_over_holds_nothing(address: str) -> None:
 # ---- the stand-in phone
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.multiprocess
 @pytest.mark.skipif(shutil.which("adb") is None, reason="adb is not installed")

@@ -114,10 +114,9 @@ def test_files_come_from_beside_the_tasks(runner: asyncio.Runner, checkout: Path
     assert [function.name for function in environment.action_space.functions] == ["execute_bash", "str_replace_editor"]
 
 
-@pytest.mark.parametrize(("command", "score"), [("cat ~/said.txt", 1.0), ("echo no > ~/said.txt", 0.5)])
-def test_or_takes_the_best(runner: asyncio.Runner, checkout: Path, command: str, score: float) -> None:
-    does = ToolCall("execute_bash", {"command": command})
-    assert play(runner, checkout, "either", [does], [Finished("")], interface="both")[0].reward == score
+def test_or_takes_the_best(runner: asyncio.Runner, checkout: Path) -> None:
+    does = ToolCall("execute_bash", {"command": "echo no > ~/said.txt"})
+    assert play(runner, checkout, "either", [does], [Finished("")], interface="both")[0].reward == 0.5
 
 
 def test_a_task_whose_steps_fail_is_no_score(runner: asyncio.Runner, tmp_path: Path) -> None:
@@ -133,7 +132,7 @@ def test_a_task_whose_steps_fail_is_no_score(runner: asyncio.Runner, tmp_path: P
     [
         ("both", "pkill -9 Xvfb", "mv ~/Desktop/figs ~/Desktop/plums"),
         ("sdk", "kill -9 -1", "mv ~/Desktop/figs ~/Desktop/plums"),
-        ("sdk", "kill -9 -1", ":"),
+        pytest.param("sdk", "kill -9 -1", ":", marks=pytest.mark.full),
     ],
 )
 def test_without_a_screen_the_state_is_scored_as_it_is(

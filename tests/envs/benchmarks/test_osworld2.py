@@ -99,7 +99,7 @@ def passed(turn: Transition) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.first(3)
+@pytest.mark.first(2)
 @pytest.mark.parametrize("name", ["late_report", "invoice", "booking", "lamp", "old_logs"])
 def test_the_solution_is_all_of_it_and_nothing_is_none_of_it(name: str) -> None:
     [(_, solved), (_, turn)] = play_all(name, [["*99"], [Finished()]])
@@ -269,7 +269,7 @@ def test_models_play_the_user_and_the_judge(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("said", [503, "", "Perhaps."])
 def test_models_that_say_nothing_are_no_score(tmp_path: Path, said: str | int) -> None:
     (tmp_path / "letter.toml").write_text(LETTER)
@@ -341,10 +341,10 @@ def test_an_event_that_an_agent_keeps_from_happening_is_its_own(tmp_path: Path) 
 
 def test_folders_links_and_pipes_are_changes(tmp_path: Path) -> None:
     (tmp_path / "diary.toml").write_text(DIARY)
-    more = (":", "mkdir e", "ln -s /etc/passwd l", "mkfifo p", "mkdir -p in/e")
+    more = (":", "ln -s /etc/passwd l", "mkfifo p", "mkdir -p in/e")
     ways: list[list[Turn]] = [[bash(f"touch done.txt; {each}"), Finished()] for each in more]
     played = play_all("diary", ways, tmp_path)
-    assert [turn.success for _, turn in played] == [True, False, False, False, False]
+    assert [turn.success for _, turn in played] == [True, False, False, False]
 
 
 def test_a_task_that_needs_a_model_is_not_played_without(tmp_path: Path) -> None:

@@ -123,8 +123,6 @@ NO_REWARD = {
     f"echo nan > {REWARD}": "reward.txt must hold finite numbers; got nan of reward",
     f"echo 1e308 > {REWARD}": "reward.txt must hold numbers of at most 1e+06; got 1e+308 of reward",
     "printf '{\"a\": 1%0400d}' 0 > /logs/verifier/reward.json": "reward.json must hold a reward; got",
-    f"echo plum > {REWARD}": "reward.txt must hold a reward; got 'plum",
-    "echo '{\"a\": Infinity}' > /logs/verifier/reward.json": "reward.json must hold finite numbers; got inf of a",
     f"echo 1 > {REWARD}; echo 5 > /logs/verifier/reward.json": "reward.json must hold a reward; got '5",
     f"ln -s /etc/hostname {REWARD}": "reward.txt must be a file of text",
     "echo why; sleep 60": "the tests had not ended after 1 s",
