@@ -8,7 +8,6 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -24,7 +23,7 @@ from tars_jax.data.question_synthesis.synthesis import QuestionSynthesisConfig, 
 from tars_jax.environment import CannotSay
 from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
-from tars_jax.tasks.browsing.question import BrowsingQuestion, read_questions
+from tars_jax.tasks.browsing.question import BrowsingQuestion
 
 
 def source() -> Encyclopedia:
@@ -204,11 +203,3 @@ def test_a_question_whose_answers_its_judge_cannot_tell_is_turned_down() -> None
     with mock.patch.object(synthesis, "is_untold", side_effect=itertools.chain([True], itertools.repeat(False))):
         found = drawn(encyclopedia, chains=0)
     assert found.rejected[UNTOLD] == 1 and len(found.questions) == 20
-
-
-def test_questions_are_read_line_by_line_whatever_ends_lines_elsewhere(tmp_path: Path) -> None:
-    """U+2028 and U+0085 stand in texts, a byte order mark before the first."""
-    asked = [dataclasses.replace(each, text=f"a\u2028b\x85{each.text}") for each in made(0).questions[:2]]
-    lines = "\n".join(json.dumps(each.to_json(), ensure_ascii=False) for each in asked)
-    (tmp_path / "q.jsonl").write_bytes(b"\xef\xbb\xbf" + lines.encode() + b"\n\n")
-    assert [each.text for each in read_questions(str(tmp_path / "q.jsonl"))] == [each.text for each in asked]

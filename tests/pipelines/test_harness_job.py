@@ -62,7 +62,6 @@ def test_what_cannot_be_is_told_before_anything_is_played(flags: Any, options: A
         RunSpec(filled(config, {choice.field: choice.value for choice in found}), shapes)
 
 
-@pytest.mark.full
 @pytest.mark.slow
 def test_a_run_learns_from_exactly_what_was_sampled(tmp_path: pathlib.Path) -> None:
     """From demonstrations to the report."""

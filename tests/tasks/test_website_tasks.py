@@ -312,15 +312,6 @@ def test_files_of_tasks_name_the_line_that_is_wrong(tmp_path: Path) -> None:
         read_website_tasks(lines)
 
 
-def test_lines_end_with_a_line_feed_alone(tmp_path: Path) -> None:
-    """U+2028, U+2029 and U+0085 are signs of a text, and a byte-order mark is none of the first line."""
-    file, said = tmp_path / "tasks.jsonl", "Write \u2028 and \u2029 and \x85."
-    records = [{**TASK, "instruction": said}, {**TASK, "id": "two"}]
-    text = "\r\n".join(json.dumps(each, ensure_ascii=False) for each in records)
-    file.write_text(text, "utf-8-sig", newline="")
-    assert [task.instruction for task in read_website_tasks(file)] == [said, TASK["instruction"]]
-
-
 def test_a_site_that_is_missing_or_another_version_names_the_script(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
