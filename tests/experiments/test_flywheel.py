@@ -599,13 +599,6 @@ class _Config:
         self.get = vars(self).get
 
 
-@pytest.mark.parametrize(
-    ("flag", "words"),
-    [
-        ("text.ct_weight=1.0", "a share from 0 to below 1"),
-        ("environment=chess", "environment must be one of"),
-    ],
-)
-def test_what_a_flywheel_cannot_use(flag: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["flywheel", f"--config.run={tmp_path / 'run'}", f"--config.{flag}"]) == 2
-    assert words in capsys.readouterr().err
+def test_what_a_flywheel_cannot_use(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["flywheel", f"--config.run={tmp_path / 'run'}", "--config.text.ct_weight=1.0"]) == 2
+    assert "a share from 0 to below 1" in capsys.readouterr().err

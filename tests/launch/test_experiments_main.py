@@ -228,7 +228,6 @@ def test_help_names_the_fields(root: pathlib.Path, capsys: pytest.CaptureFixture
     ("number", "error"),
     [
         (signal.SIGINT, "wait"),
-        (signal.SIGTERM, "wait"),
         (signal.SIGTERM, "wait in a finalizer"),
         (signal.SIGTERM, "wait in a library"),
     ],
