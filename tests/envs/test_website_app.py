@@ -80,8 +80,6 @@ def test_a_question_takes_the_answer_of_finished_and_a_dead_site_is_no_verdict(m
         session = broken._session
         assert session is not None
         await send_signal(session, "SIGTERM", "wsgi_serve|website_keeper")
-        checked = load_environment("website_app", {"tasks": [MILESTONE]}).checked(EnvironmentResources())
-        await checked.close()
         with pytest.raises(Exception, match="website") as failure:
             await broken.step([Navigate("/roadmap")])
         assert failure.type is not EnvironmentFailure and failure.type.__name__ == "SandboxFailure"

@@ -153,21 +153,12 @@ def test_longer_prompts_are_left_out_and_the_longest_of_each_side_is_told(tmp_pa
     assert "x" * 100 in {opened(data).prompt(seed).instruction for seed in opened(data).dealt.telling()}
 
 
-def test_lines_end_with_line_feeds_alone_and_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
-    file = tmp_path / "marks.jsonl"
-    lines = ['{"prompt": "a\u2028b\u0085c"}', "", '{"prompt": "second"}']
-    file.write_bytes(b"\xef\xbb\xbf" + "\n".join(lines).encode())
-    rows = opened(str(file), held_out=0.5)
-    assert {*prompts(rows, "train", 1), *prompts(rows, "eval", 1)} == {"a\u2028b\u0085c", "second"}
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "data must hold records; got none in .*a.jsonl"),
         ('{"prompt": "a"}\n', "data must hold prompts to train on and others to evaluate on"),
         ('{"prompt": "a"}\n{"prompt": \n', "a.jsonl:2 must be an object of JSON"),
-        ('{"prompt": "a"}\n[1]\n', "a.jsonl:2 must be an object of JSON; got"),
         ('{"prompt": "a"}\n{"text": "a"}\n', "a.jsonl:2 must have one of the fields"),
     ],
 )
