@@ -67,7 +67,6 @@ def test_a_mixture_has_no_annotator() -> None:
         AnnotationRounds(setup, {}, (0,), 1.0, PLAN)
 
 
-@pytest.mark.full
 @pytest.mark.slow
 def test_rounds_spend_their_budget_and_nothing_more() -> None:
     setup = OnDevice(small())
