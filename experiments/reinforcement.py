@@ -13,7 +13,7 @@ from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.pipelines.job_checks import PPO_EXTENSIONS, check
 from tars_jax.pipelines.mazes import curriculum_config
-from tars_jax.pipelines.ppo_stage import improve
+from tars_jax.pipelines.ppo_stage import run_ppo
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.single_stage import end_stage, run_stage
 from tars_jax.pipelines.task_provider import TaskProvider
@@ -33,7 +33,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
     def stage(context: RunContext, provider: TaskProvider) -> dict[str, Any]:
         assert context.parent is not None  # the rule of model.preset
-        improve(context, provider, context.parent, Path(config.value.checkpoint) if config.value.checkpoint else None)
+        run_ppo(context, provider, context.parent, Path(config.value.checkpoint) if config.value.checkpoint else None)
         done = run_directory.finished("ppo") or {}
         curriculum = {"curriculum": done["curriculum"]} if "curriculum" in done else {}
         return {"training_episodes": done["consumed"], **curriculum}

@@ -26,7 +26,7 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.agent.judging import JudgeQuestion, judged_episode, question_about, right_answer, verdict_of
-from tars_jax.data.held_out import path_and_conditions, taken
+from tars_jax.data.held_out import exclude_held_out, path_and_conditions
 from tars_jax.data.recorded import instruction_of, recorded_trajectories
 from tars_jax.evaluation import (
     DEFAULT_CURVES,
@@ -116,7 +116,7 @@ def read_questions(context: RunContext) -> Questions:
     asked = [
         question_about(each, instruction_of(each), context.writer, config.screenshots)
         for path, where in asked_for
-        for each in taken(recorded_trajectories([str(path)], context.model.vocabulary), where, path)
+        for each in exclude_held_out(recorded_trajectories([str(path)], context.model.vocabulary), where, path)
     ]
     fitting = [question for question in asked if len(question.tokens) <= room]
     rng = np.random.default_rng(config.seed)

@@ -26,7 +26,7 @@ from tars_jax import InputError
 from tars_jax.data.agentnet import is_agentnet, trajectory_of_agentnet
 from tars_jax.data.atif import atif_files, is_atif, trajectories_of_atif
 from tars_jax.data.conversations import trajectory_of_messages
-from tars_jax.data.held_out import path_and_conditions, taken
+from tars_jax.data.held_out import exclude_held_out, path_and_conditions
 from tars_jax.data.images import read_image
 from tars_jax.data.pyautogui_calls import NoSuchAction
 from tars_jax.data.recorded import recorded_trajectories
@@ -54,20 +54,20 @@ def read_dataset(name: str, field: str = "dataset") -> Iterator[Trajectory]:
         return
     path, where = path_and_conditions(name)
     if path.is_dir() and next(path.glob("*.trajectory"), None) is not None:
-        yield from taken(recorded_trajectories([str(path)]), where, path)
+        yield from exclude_held_out(recorded_trajectories([str(path)]), where, path)
     elif path.is_dir() and (files := table_files(path)):
-        yield from taken(_trajectories(files), where, path)
+        yield from exclude_held_out(_trajectories(files), where, path)
     elif path.is_dir() and (exports := _exports_in(path)):
-        yield from taken(_trajectories(exports), where, path)
+        yield from exclude_held_out(_trajectories(exports), where, path)
     elif path.is_dir() and (documents := atif_files(path)):
-        yield from taken(_of_documents(documents), where, path)
+        yield from exclude_held_out(_of_documents(documents), where, path)
     elif path.is_file() and is_atif(path):
-        yield from taken(_of_documents([path]), where, path)
+        yield from exclude_held_out(_of_documents([path]), where, path)
     elif path.is_file() and path.suffix in RECORD_FILES:
-        yield from taken(_trajectories([path]), where, path)
+        yield from exclude_held_out(_trajectories([path]), where, path)
     elif path.is_file() and path.suffix == ".array_record":
         found = (each for each in ArrayRecordEpisodes(path) if each.outcome.carries_reward)
-        yield from taken(found, where, path)
+        yield from exclude_held_out(found, where, path)
     elif not path.exists() and (":" in name or name in _PLUGINS.entry_points()):
         yield from _brought(name)
     else:

@@ -77,7 +77,7 @@ def path_and_conditions(name: str) -> tuple[Path, str]:
     return path, where
 
 
-def taken(trajectories: Iterable[Trajectory], where: str, source: Path) -> Iterator[Trajectory]:
+def exclude_held_out(trajectories: Iterable[Trajectory], where: str, source: Path) -> Iterator[Trajectory]:
     """Trajectories that the conditions select, as in a store; how many others there are is said in the log."""
     condition = parse(for_training(where))
     in_evaluation = is_evaluation(source)

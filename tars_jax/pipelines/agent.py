@@ -22,7 +22,7 @@ from tars_jax.evaluation.result import before_and_after, reward_means, reward_sc
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.job_checks import ppo_config
 from tars_jax.pipelines.mixture import Mixture
-from tars_jax.pipelines.ppo_stage import improve
+from tars_jax.pipelines.ppo_stage import run_ppo
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.sandbox_counts import summed
 from tars_jax.pipelines.stages import collect, evaluate, initial_policy, supervise
@@ -54,7 +54,7 @@ def train_agent(context: RunContext, provider: TaskProvider, recorded: Sequence[
     before = evaluate(context, provider, "before", start)
     if ppo_config(context.config.ppo).uses_values:
         pretrain(context, provider, start)
-    improve(context, provider, start, value)
+    run_ppo(context, provider, start, value)
     return Evaluated(before, evaluate(context, provider, "after", context.path / "policy"))
 
 

@@ -37,7 +37,7 @@ from tars_jax.data.tutorials import SITE
 from tars_jax.pipelines.cycle_tasks import CycleTasks
 from tars_jax.pipelines.datasets import recorded_for
 from tars_jax.pipelines.job_checks import ppo_config
-from tars_jax.pipelines.ppo_stage import improve
+from tars_jax.pipelines.ppo_stage import run_ppo
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.stages import collect, evaluate, supervise
@@ -344,7 +344,7 @@ class _Cycle:
             pretrain(self._context, self._tasks, start_at)
             value = self._context.path / "value"
         output = self._context.path / "policy"
-        improve(self._context, self._tasks, start_at, value)
+        run_ppo(self._context, self._tasks, start_at, value)
         return output, self._evaluate("rl", output)
 
     def _evaluate(self, stage: str, weights: Path) -> list[Trajectory]:

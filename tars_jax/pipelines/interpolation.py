@@ -15,7 +15,7 @@ from tars_jax.evaluation.specialists import against_specialists, comparable, mea
 from tars_jax.pipelines.defaults import choose
 from tars_jax.pipelines.environments import ADDRESSEE, EnvironmentTasks, written_parts
 from tars_jax.pipelines.job_checks import ppo_config
-from tars_jax.pipelines.ppo_stage import improve
+from tars_jax.pipelines.ppo_stage import run_ppo
 from tars_jax.pipelines.probing import TaskShape
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
@@ -142,7 +142,7 @@ def _trained(config: Any, run: RunDirectory, name: str, start: Path, shapes: Seq
         uses_values = ppo_config(config.ppo).uses_values
         if uses_values:
             pretrain(context, tasks, start)
-        improve(context, tasks, start, own.path / "value" if uses_values else None)
+        run_ppo(context, tasks, start, own.path / "value" if uses_values else None)
         return own.path / "policy"
 
 

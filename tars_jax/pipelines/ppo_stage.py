@@ -53,7 +53,7 @@ SHOWN = (
 MOST_SHOWN = 8  # metrics of tasks in a progress line: a benchmark has more
 
 
-def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_at: Path | None) -> None:
+def run_ppo(context: RunContext, provider: TaskProvider, start_at: Path, value_at: Path | None) -> None:
     """PPO from the policy in `start_at` with the value model in `value_at`; exports RUN/policy.
 
     Without `value_at` the value model begins as the policy's trunk with a head that says 0; GRPO has none.
@@ -97,7 +97,7 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
 def learner_at_start(
     spec: RunSpec, start_at: Path, value_at: Path | None, parts: Sequence[str] = ()
 ) -> tuple[PPOLearner, LearnerState]:
-    """The learner, and the states of policy and value model before the first update, as `improve` takes them. `parts`:
+    """The learner, and the states of policy and value model before the first update, as `run_ppo` takes them. `parts`:
     the names of those of a mixture."""
     config, algorithm = spec.config.ppo, ppo_config(spec.config.ppo)
     optimizers = OptimizerConfig(config.learning_rate), OptimizerConfig(config.value_learning_rate)
