@@ -25,7 +25,6 @@ def files(tmp_path: pathlib.Path) -> pathlib.Path:
         ("judge_traces parts.computer.environment=zzz parts.computer.episodes=0", "config.parts.computer.environment "),
         ("judge_traces parts.tools.options={", "config.parts.tools.options must be a JSON object; got '{'"),
         ("openenv options=[1]", "config.options must be a JSON object; got '[1]'"),
-        ("openenv sandbox.guests=5,", "config.sandbox.guests must be a tuple, each element a text, "),
         ("ablations starts.encyclopedia_sdk=zzz", "config.starts.encyclopedia_sdk must be one of checklist, "),
         (
             "scoreboard games.checklist_several.game.options=nope,",

@@ -70,14 +70,14 @@ def test_a_hand_on_a_desktop(previews: Service, desktop: dict[str, Any]) -> None
         await screen.click(position={"x": 300, "y": 200})
         await page.keyboard.type("touch early")
         await page.keyboard.press("Enter")
-        await page.locator("#hand").click()
+        await page.locator("#control").click()
         await expect(page.locator("#state")).to_contain_text("you have it")
         assert (await asyncio.to_thread(service.refused, desktop, 423, "run", command="echo"))["code"] == "held"
         await screen.click(position={"x": 300, "y": 200})
         await page.keyboard.type("ls > 'By Hand.txt'; echo \"~{[]}\" >> 'By Hand.txt'")
         await page.keyboard.press("Enter")
         assert await asyncio.to_thread(file, service, desktop, "By Hand.txt", b"By Hand.txt\n~{[]}\n")
-        await page.locator("#hand").click()
+        await page.locator("#control").click()
         await expect(page.locator("#state")).to_have_text("watching")
         ran = await asyncio.to_thread(service.call, desktop, "run", command="ls")
         assert "early" not in ran["output"]
@@ -108,7 +108,7 @@ def test_the_clipboard_goes_both_ways(previews: Service, desktop: dict[str, Any]
 
     async def use(page: Page) -> None:
         await opened(page, service, desktop, desktop["token"])
-        await page.locator("#hand").click()
+        await page.locator("#control").click()
         await expect(page.locator("#state")).to_contain_text("you have it")
         person = {"person": True}
         run = {"call": {"call": "run_program", "argv": ["python3", "-c", COPIES], "timeout_s": 20}, **person}
@@ -139,7 +139,7 @@ def test_who_may_only_watch(previews: Service, desktop: dict[str, Any]) -> None:
 
     async def use(page: Page) -> None:
         await opened(page, service, desktop, info["watch"])
-        await expect(page.locator("#hand")).to_be_hidden()
+        await expect(page.locator("#control")).to_be_hidden()
         base = page.url.removesuffix("desktop/")
         for mount in ("terminal/", "code/about", "port/3000/", "aio/v1/sandbox"):
             assert await page.evaluate("(url) => fetch(url).then((r) => r.status)", base + mount) == 403
@@ -163,7 +163,7 @@ def test_who_may_only_watch(previews: Service, desktop: dict[str, Any]) -> None:
         assert not (await asyncio.to_thread(service.http.get, f"/v1/sessions/{desktop['id']}")).json()["person"]
         # The same browser, with the token, may have more.
         await page.goto(f"{page.url}?token={desktop['token']}")
-        await expect(page.locator("#hand")).to_be_visible()
+        await expect(page.locator("#control")).to_be_visible()
 
     on_a_page(use)
     assert service.http.get("/v1/sessions", headers={"Authorization": f"Bearer {info['watch']}"}).status_code == 401
