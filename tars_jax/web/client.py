@@ -22,9 +22,9 @@ from typing import Any, TypeVar
 
 import httpx
 
+from tars_jax.web.connections import CONNECT_SECONDS
 from tars_jax.web.request_limits import is_loopback
 
-CONNECT_SECONDS = 10.0
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})  # RFC 9110, 9.2.2
 _Answer = TypeVar("_Answer")
 

@@ -40,8 +40,7 @@ class Connections:
         parts = urllib.parse.urlsplit(base)
         self._secure, self._path = parts.scheme == "https", parts.path.rstrip("/")
         self._host, self._port = parts.hostname or "", parts.port or (443 if self._secure else 80)
-        given = {"Host": parts.netloc.rpartition("@")[2], **headers}
-        self._head = "".join(f"{name}: {value}\r\n" for name, value in given.items()).encode("latin-1")
+        self._head = _head({"Host": parts.netloc.rpartition("@")[2], **headers})
         self._free: list[_PooledConnection] = []
 
     async def __aenter__(self) -> Self:
@@ -52,9 +51,11 @@ class Connections:
             connection.close()
         self._free.clear()
 
-    async def request(self, method: str, path: str, body: bytes | None = None) -> Received:
-        """Raises NotConnected, and OSError when there is no whole response."""
-        request = f"{method} {self._path}{path} HTTP/1.1\r\n".encode("ascii") + self._head
+    async def request(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Received:
+        """`headers`: of this request alone. Raises NotConnected, and OSError when there is no whole response."""
+        request = f"{method} {self._path}{path} HTTP/1.1\r\n".encode("ascii") + self._head + _head(headers or {})
         if body is not None:
             request += b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
         connection = await self._connection()
@@ -85,6 +86,10 @@ class Connections:
             raise NotConnected(f"{self._host}:{self._port} accepts no connection") from error
         except OSError as error:
             raise NotConnected(str(error)) from error
+
+
+def _head(headers: Mapping[str, str]) -> bytes:
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode("latin-1")
 
 
 class _PooledConnection(asyncio.Protocol):
@@ -131,8 +136,7 @@ class _PooledConnection(asyncio.Protocol):
             self.close()
 
     def on_message_begin(self) -> None:
-        self.reusable = False
-        self._headers.clear()
+        self.reusable, self._headers = False, {}  # those of an answer before are with who got it
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")

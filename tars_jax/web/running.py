@@ -83,13 +83,19 @@ def serving(
 
 
 @contextlib.asynccontextmanager
-async def serving_here(app: ASGIApp, config: Address, listening: socket.socket) -> AsyncIterator[None]:
-    """Serves at a socket of `listen` on the running event loop while the block runs; signals are the program's own."""
-    server = _Beside(app, config, lambda words: None, True, lambda address: None, sockets=False)
+async def serving_here(
+    app: ASGIApp, config: Address, listening: socket.socket, *, sockets: bool = False, lifespan: bool = True
+) -> AsyncIterator[None]:
+    """Serves at a socket of `listen` on the running event loop while the block runs; signals are the program's own.
+
+    `sockets`: the application takes WebSockets. `lifespan`: it hears of start and end.
+    """
+    server = _Beside(app, config, lambda words: None, True, lambda address: None, sockets=sockets)
+    server.config.lifespan = "auto" if lifespan else "off"
     task = asyncio.create_task(server.serve([listening]))
-    while not server.started and not task.done():
-        await asyncio.sleep(0.005)
     try:
+        while not server.started and not task.done():
+            await asyncio.sleep(0.005)
         yield
     finally:
         server.should_exit = True
@@ -194,10 +200,10 @@ class _Server(uvicorn.Server):
             return
         loop = asyncio.get_running_loop()
 
-        def sync_weights(*told: Any) -> None:  # by the loop, or a signal could come in the midst of what another says
+        def in_loop(*told: Any) -> None:  # by the loop, or a signal could come in the midst of what another says
             loop.call_soon_threadsafe(self.handle_exit, *told)
 
-        before = {number: signal.signal(number, sync_weights) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, in_loop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:

@@ -64,6 +64,19 @@ def test_answers(answer: bytes, closes: bool, status: int, body: bytes, kept: bo
     asyncio.run(scenario())
 
 
+def test_headers_are_those_of_one_request_and_its_answer() -> None:
+    async def scenario() -> None:
+        other = b"HTTP/1.1 204 No Content\r\nX: y\r\n\r\n"  # that nobody has asked for
+        async with answering(HELLO + other, closes=False) as (connections, heads):
+            received = await connections.request("GET", "/x", headers={"For": "ann"})
+            await connections.request("GET", "/x")
+            assert received.headers == {"content-length": "5"}
+            sent = [head for head in heads if head != b"connected"]
+            assert [b"\r\nFor: ann\r\n" in head for head in sent] == [True, False]
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize(
     "answer",
     [

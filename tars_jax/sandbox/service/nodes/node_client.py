@@ -22,7 +22,7 @@ class NodeClient:
     def __init__(self, nodes: LiveNodes, key: str) -> None:
         """`key`: of managers and nodes."""
         self._nodes, self._key = nodes, key
-        self._connections: dict[tuple[str, str], Connections] = {}  # by address and owner
+        self._connections: dict[str, Connections] = {}  # by address
 
     async def close(self) -> None:
         for connections in self._connections.values():
@@ -35,13 +35,12 @@ class NodeClient:
         address = self._nodes.addresses().get(node)
         if address is None:
             raise SandboxFailure("node", f"{node} does not answer any more")
+        if (connections := self._connections.get(address)) is None:
+            connections = self._connections[address] = Connections(address, {})
         name, value = to_header(owner, self._key)
-        connections = self._connections.setdefault(
-            (address, owner), Connections(address, {name.decode(): value.decode()})
-        )
         try:
             async with asyncio.timeout(within_s):
-                return await connections.request(method, path, body)
+                return await connections.request(method, path, body, {name.decode(): value.decode()})
         except OSError as error:  # a timeout among them
             raise SandboxFailure("node", f"{node} at {address} does not answer: {what_failed(error)}") from error
 
@@ -56,7 +55,7 @@ class NodeClient:
 
         addresses = self._nodes.addresses()
         nodes = list(addresses)
-        for gone in [each for each in self._connections if each[0] not in addresses.values()]:
+        for gone in self._connections.keys() - addresses.values():
             await self._connections.pop(gone).__aexit__()
         answers = await asyncio.gather(*map(one, nodes), return_exceptions=True)
         return {node: each for node, each in zip(nodes, answers, strict=True) if isinstance(each, tuple)}

@@ -10,7 +10,7 @@ import time
 from tars_jax.sandbox.failures import QuotaExceeded, SandboxFailure
 from tars_jax.sandbox.service.errors import BUSY, FAILURE
 from tars_jax.sandbox.service.nodes.node_client import NodeClient
-from tars_jax.sandbox.service.nodes.placement import NoNode, Wanted, choose, require_quota
+from tars_jax.sandbox.service.nodes.placement import NodeStatus, NoNode, Wanted, choose, require_quota
 from tars_jax.web.client import read_refusal
 from tars_jax.web.connections import Received
 
@@ -37,22 +37,24 @@ class SessionScheduler:
         """
         claiming = self._claiming[wanted.owner]
         claiming.add(wanted.key)
+        nodes: list[NodeStatus] = []
         try:
             if quota is not None:
                 nodes = await self._client.statuses(wanted.owner)
                 if not any(wanted.key in node.keys for node in nodes):
                     require_quota(wanted.owner, quota, nodes, claiming - {wanted.key})
-            return await self._open(wanted, body, deadline_s)
+            return await self._open(wanted, body, deadline_s, nodes)
         finally:
             claiming.discard(wanted.key)
 
-    async def _open(self, wanted: Wanted, body: bytes, deadline_s: float) -> Received:
+    async def _open(self, wanted: Wanted, body: bytes, deadline_s: float, nodes: list[NodeStatus]) -> Received:
+        """`nodes`: as they have just said; empty: they have not been asked."""
         began, last = time.monotonic(), None
         avoided: dict[str, float] = {}  # until when
         while True:
             now = time.monotonic()
             try:
-                nodes = await self._client.statuses(wanted.owner, wanted.key)
+                nodes = nodes or await self._client.statuses(wanted.owner, wanted.key)
                 node = choose(wanted, nodes, self._asked, [id for id, until in avoided.items() if until > now])
                 try:
                     return await self._open_at(node, wanted, body)
@@ -66,6 +68,7 @@ class SessionScheduler:
             waited_s = time.monotonic() - began
             if waited_s >= deadline_s or (waited_s >= NO_NODE_S and isinstance(last, NoNode)):
                 raise last
+            nodes = []
             await asyncio.sleep(POLL_S)
 
     async def _open_at(self, node: str, wanted: Wanted, body: bytes) -> Received:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import cast
-
-import uvicorn
 
 from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
@@ -19,8 +16,7 @@ from tars_jax.sandbox.service.kinds import Kind
 from tars_jax.sandbox.service.nodes.node import Node, NodeConfig
 from tars_jax.sandbox.service.nodes.node_app import NodeApp
 from tars_jax.sandbox.service.nodes.sessions import PooledKind
-from tars_jax.web.http1 import Http1
-from tars_jax.web.running import listen
+from tars_jax.web import running
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,14 +35,6 @@ def node_service(
     return ServiceConfig((nobody,), "0.0.0.0", 0, tuple(roots), preview_domain=preview_domain, assets=assets)
 
 
-class _Quiet(uvicorn.Server):
-    """Signals are the caller's."""
-
-    @contextlib.contextmanager
-    def capture_signals(self):  # type: ignore[no-untyped-def]
-        yield
-
-
 @contextlib.asynccontextmanager
 async def serving_node(
     config: NodeConfig, kinds: Sequence[Kind], managers: Sequence[str], key: str, address: NodeAddress | None = None,
@@ -58,29 +46,12 @@ async def serving_node(
     """
     address = address or NodeAddress()
     async with contextlib.AsyncExitStack() as stack:
-        listening = stack.enter_context(listen(address))
-        host, port = listening.getsockname()[:2]
-        reached = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        listening = stack.enter_context(running.listen(address))
+        reached = running.address(listening, None)
         node = await stack.enter_async_context(Node(config, kinds))
         pooled = [cast(Kind, PooledKind(kind, node.take)) for kind in kinds]
         sandboxes = make_app(service or node_service(), *pooled, mounts=api_mounts(), openings=node.openings)
         app = NodeApp(node, sandboxes, [key])
-        server = _Quiet(
-            uvicorn.Config(
-                app, log_config=None, log_level="warning", access_log=False, http=Http1, ws="websockets-sansio",
-                lifespan="off",
-                loop="asyncio",
-                server_header=False, timeout_keep_alive=75, timeout_graceful_shutdown=round(address.stop_seconds) or 1,
-            )
-        )  # fmt: skip
-        running = asyncio.create_task(server.serve([listening]))
-
-        async def stop() -> None:
-            server.should_exit = True
-            await asyncio.gather(running, return_exceptions=True)
-
-        stack.push_async_callback(stop)
-        while not server.started and not running.done():
-            await asyncio.sleep(0.01)
+        await stack.enter_async_context(running.serving_here(app, address, listening, sockets=True, lifespan=False))
         await node.join(managers, key, reached)
         yield node, reached
