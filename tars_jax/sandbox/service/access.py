@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from typing import TypeVar
 
 from starlette.requests import HTTPConnection
@@ -29,16 +30,7 @@ class Access:
     def owner(self, connection: HTTPConnection) -> Owner:
         if isinstance(known := connection.scope.get(ASKED_BY), Owner):
             return known
-        given = bearer(connection)
-        for owner in self._owners:
-            if hmac.compare_digest(owner.key.encode(), given.encode()):
-                return owner
-        raise RequestError(
-            "the header Authorization must be Bearer KEY; got no key, or a wrong one",
-            status=401,
-            code="invalid_api_key",
-            headers={"WWW-Authenticate": "Bearer"},
-        )
+        return require_owner(self._owners, connection)
 
     def visible(self, connection: HTTPConnection) -> list[LeasedSession]:
         owner = self.owner(connection)
@@ -67,6 +59,22 @@ class Access:
             words = f"the session must be of kind {kind.kind!r} for this; got one of {session.kind!r}"
             raise RequestError(words, code=WRONG_KIND)
         return session
+
+
+def owner_of(owners: Sequence[Owner], key: str) -> Owner | None:
+    return next((owner for owner in owners if hmac.compare_digest(owner.key.encode(), key.encode())), None)
+
+
+def require_owner(owners: Sequence[Owner], connection: HTTPConnection) -> Owner:
+    """The owner whose key comes with the request. Raises RequestError(401) without a known one."""
+    if (owner := owner_of(owners, bearer(connection))) is None:
+        raise RequestError(
+            "the header Authorization must be Bearer KEY; got no key, or a wrong one",
+            status=401,
+            code="invalid_api_key",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    return owner
 
 
 def bearer(connection: HTTPConnection) -> str:

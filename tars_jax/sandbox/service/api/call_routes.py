@@ -46,7 +46,7 @@ class CallRoutes:
         self._kinds, self._config, self._access = kinds, config, access
 
     async def call(self, request: Request) -> Response:
-        """{call: {call: NAME, ...}, once?, person?} -> the answer, as the kind gives it"""
+        """{call: {call: NAME, ...}, idempotency_key?, person?} -> the answer, as the kind gives it"""
         session = self._access.session(request)
         return JsonResponse(await self._answer(session, Fields(await read_json(request))))
 

@@ -82,11 +82,7 @@ class SessionRoutes:
     async def renew_many(self, request: Request) -> Response:
         """{ids} -> {ended}: leases begin again with the lengths that they have; `ended`: the ids that are no session"""
         self._access.owner(request)
-        fields = Fields(await read_json(request))
-        ids = fields.array("ids", required=True)
-        fields.done()
-        if len(ids) > MOST_RENEWED or not all(isinstance(id, str) for id in ids):
-            raise fields.error("ids", f"at most {MOST_RENEWED} ids of sessions")
+        ids = await read_renewals(request)
         visible = {session.id for session in self._access.visible(request)}
         for id in visible.intersection(ids):
             self._sessions.renew(id)
@@ -97,3 +93,13 @@ class SessionRoutes:
         with typed_errors():
             await self._sessions.release(session.id)
         return Response(status_code=204)
+
+
+async def read_renewals(request: Request) -> list[str]:
+    """The ids of a request for renewals. Raises RequestError."""
+    fields = Fields(await read_json(request))
+    ids = fields.array("ids", required=True)
+    fields.done()
+    if len(ids) > MOST_RENEWED or not all(isinstance(id, str) for id in ids):
+        raise fields.error("ids", f"at most {MOST_RENEWED} ids of sessions")
+    return ids

@@ -63,7 +63,7 @@ class Answers:
             self._numbers = itertools.count(number + 1)
 
     def get(self, key: str, value: Any) -> Awaitable[Any] | None:
-        """The answer to a call that has begun; None for a new one. Raises RequestError where the word was another's."""
+        """The answer to a call that has begun; None for a new one. Raises RequestError where the key was another's."""
         if (one := self._ones.get(key)) is None:
             return None
         if one.asked != digest(value):

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.nodes.kinds import COMPUTER, make_kinds
+from tars_jax.sandbox.service.nodes.kinds import make_kinds
 from tars_jax.sandbox.service.nodes.node import NodeConfig
-from tars_jax.sandbox.service.nodes.sandboxes import read_warm
+from tars_jax.sandbox.service.nodes.sandboxes import COMPUTER, read_warm
 from tars_jax.sandbox.service.nodes.serving import NodeAddress, node_service, serving_node
 from tars_jax.web.keys import read_or_make_key
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
 import json
 import secrets
 import urllib.parse
@@ -31,8 +30,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
-from tars_jax.sandbox.service.access import bearer
+from tars_jax.sandbox.service.access import bearer, owner_of, require_owner
 from tars_jax.sandbox.service.api.app import ServiceAdmission, live_page
+from tars_jax.sandbox.service.api.session_routes import read_renewals
 from tars_jax.sandbox.service.computers.sessions import MOST_FORKS
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
 from tars_jax.sandbox.service.errors import LONGEST_KEY, typed_errors
@@ -102,16 +102,11 @@ class _Front:
     # ---- who asks ----
 
     def owner_of(self, key: str) -> Owner | None:
-        found = [owner for owner in self.config.owners if hmac.compare_digest(owner.key.encode(), key.encode())]
-        return found[0] if found else None
+        return owner_of(self.config.owners, key)
 
     def owner(self, connection: HTTPConnection) -> Owner:
         """Raises RequestError without a key."""
-        if (owner := self.owner_of(bearer(connection))) is None:
-            words = "the header Authorization must be Bearer KEY; got no key, or a wrong one"
-            headers = {"WWW-Authenticate": "Bearer"}
-            raise RequestError(words, status=401, code="invalid_api_key", headers=headers)
-        return owner
+        return require_owner(self.config.owners, connection)
 
     def require_operator(self, request: Request) -> None:
         if self.owner(request).name != OPERATOR:
@@ -167,11 +162,9 @@ class _Front:
     async def renew_many(self, request: Request) -> Response:
         """As of the service of one machine. Of a node that does not answer nothing is said."""
         owner = self.owner(request)
-        fields = Fields(await read_json(request))
         by_node: dict[str, list[str]] = {}
-        for id in fields.array("ids", required=True):
-            by_node.setdefault(node_of(id) if isinstance(id, str) else "", []).append(id)
-        fields.done()
+        for id in await read_renewals(request):
+            by_node.setdefault(node_of(id), []).append(id)
         await self._live.settled()
         live = self._live.addresses()
 

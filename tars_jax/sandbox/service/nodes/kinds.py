@@ -13,9 +13,10 @@ from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import ServiceConfig
 from tars_jax.sandbox.service.kinds import Kind
+from tars_jax.sandbox.service.nodes.sandboxes import COMPUTER
 from tars_jax.sandbox.sessions.registry import SessionQuota
 
-BROWSER, COMPUTER = "browser", "computer"
+BROWSER = "browser"
 MANY = 1 << 20  # how many sessions there may be its places say, and of an owner its managers
 SIDE = 320  # of pages, unless a session says otherwise
 PAGES_PER_BROWSER = 8
@@ -26,7 +27,6 @@ def make_kinds(
     capacity: int,
     service: ServiceConfig,
     isolation: str = "auto",
-    collect_s: float = 0.5,
     node: str = "",
 ) -> list[Kind]:
     """Sessions end with the node: none is kept for the next one. Raises InputError for kinds that there are not."""
@@ -38,15 +38,11 @@ def make_kinds(
             width=SIDE, height=SIDE,
         )  # fmt: skip
         if name == BROWSER:
-            limits = SessionsConfig(MANY, MANY, collect_s=collect_s)
+            limits = SessionsConfig(MANY, MANY)
             kinds.append(PagesKind(PageSessions(BrowserManager(browsers), limits, None, session_quota, node), service))
         elif name == COMPUTER:
             computers = ContainedComputers(isolation)
-            kinds.append(
-                ComputersKind(
-                    ComputerSessions(computers, None, session_quota, collect_s=collect_s, browsers=browsers, node=node)
-                )
-            )
+            kinds.append(ComputersKind(ComputerSessions(computers, None, session_quota, browsers=browsers, node=node)))
         else:
             raise InputError(f"kinds must be of {BROWSER}, {COMPUTER}; got {name!r:.80}")
     if not kinds or len(set(names)) < len(names):

@@ -17,9 +17,9 @@ from typing import Any, Self
 
 from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.nodes.kinds import COMPUTER, make_kinds
+from tars_jax.sandbox.service.nodes.kinds import make_kinds
 from tars_jax.sandbox.service.nodes.node import NodeConfig
-from tars_jax.sandbox.service.nodes.sandboxes import Spec
+from tars_jax.sandbox.service.nodes.sandboxes import COMPUTER, Spec
 from tars_jax.sandbox.service.nodes.serving import NodeAddress, node_service, serving_node
 
 STOP_S = 60.0
