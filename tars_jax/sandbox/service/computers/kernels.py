@@ -34,7 +34,7 @@ class KernelCalls(SessionPart):
         """Raises KeyError, TypeError, ValueError for what is none."""
         kernels = cls(machine)
         for name, each in snapshot.items():
-            kernels._add(name, Kernel.restore(machine, each))
+            kernels._kernels.add(name, kernels._kept(Kernel.restore(machine, each)))
         return kernels
 
     def snapshot(self) -> Any:
@@ -45,8 +45,7 @@ class KernelCalls(SessionPart):
         for kernel in self._kernels.named.values():
             await kernel.detach()
 
-    def _add(self, name: str, kernel: Kernel) -> Kernel:
-        self._kernels.add(name, kernel)
+    def _kept(self, kernel: Kernel) -> Kernel:
         kernel.kept = lambda: self.kept()
         return kernel
 
@@ -65,9 +64,7 @@ class KernelCalls(SessionPart):
 
         async def work() -> Any:
             async def make() -> Kernel:
-                kernel = Kernel(self._machine, kind=kind)
-                kernel.kept = lambda: self.kept()
-                return kernel
+                return self._kept(Kernel(self._machine, kind=kind))
 
             kernel = await self._kernels.open(name, make)
             cell = await kernel.run(code, timeout_s)
