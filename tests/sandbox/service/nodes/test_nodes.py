@@ -155,6 +155,8 @@ def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
         asked = {"ids": [one.rpartition("/")[2], "of-dead00-01234567-0123456789abcdef", "none"]}
         renewed = [(await http.post("/v1/renewals", json=asked, headers=by(key))).json() for key in (ANN, BOB)]
         assert [set(asked["ids"]) - set(each["ended"]) for each in renewed] == [{asked["ids"][0]}, set()]
+        wrong = await http.post("/v1/renewals", json={"ids": [7]}, headers=by(ANN))
+        assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "ids")
         bob = await http.post("/v1/sessions", json={"kind": "computer", **OTHER}, headers=by(BOB))
         assert bob.status_code == 201
         more = await http.post("/v1/sessions", json={"kind": "computer", **OTHER}, headers=by(BOB))
