@@ -29,7 +29,7 @@ from tars_jax.rl import correlation, explained_variance, token_mean
 from tars_jax.rollout.mixed_pool import shares
 from tars_jax.rollout.on_device import Scene, demonstrate, rollout
 from tars_jax.training.advantages import informative
-from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
+from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig, unless_off
 from tars_jax.training.on_device import (
     judged,
     on_played,
@@ -227,7 +227,7 @@ def train(
         make_optimizer(_with(design.value_optimizer, floats["value_optimizer"])),
     )
     update_policy = policy_update(design.model, optimizers[0], ppo)
-    update_value = value_update(design.model, optimizers[1], ppo.value_clip or None)
+    update_value = value_update(design.model, optimizers[1], unless_off(ppo.value_clip))
 
     score, groups = score_fn(design.model), jnp.arange(design.episodes) // design.group_size
     parts = design.parts_of(design.episodes, design.group_size)

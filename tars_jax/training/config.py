@@ -101,8 +101,13 @@ class PPOConfig:
 
     @property
     def uses_reference(self) -> bool:
-        """Whether a reference policy is scored; a traced weight may be anything."""
-        return not isinstance(self.kl_weight, numbers.Number) or self.kl_weight != 0
+        """Whether a reference policy is scored."""
+        return unless_off(self.kl_weight) is not None
+
+
+def unless_off(number: float) -> float | None:
+    """None for 0, which is off; a traced number may be anything, and is on."""
+    return None if isinstance(number, numbers.Number) and number == 0 else number
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,7 +27,7 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.training.advantages import make_advantage_fn, make_ppo_batch, token_parts
-from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
+from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig, unless_off
 from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.frozen_image_features import FrozenImageFeatures
 from tars_jax.training.metrics import require_finite
@@ -136,8 +136,8 @@ def iterate(learner: PPOLearner, state: LearnerState, stream: Stream, seed: int)
     An episode that cannot be packed is left out, and counted in the metric `unpackable`. Where none can be, nothing is
     learned: `idle_updates` counts how many such iterations there were in a row.
 
-    From the scores on, arrays reach the devices only where they are sent there on purpose, as by `shard_batch`: an
-    implicit transfer raises.
+    While rows are scored and learned from, arrays reach the devices only where they are sent there on purpose, as by
+    `shard_batch`: an implicit transfer raises.
 
     Raises InputError if the update diverges, for episodes that no policy sampled, and at the `MOST_IDLE`th iteration in
     a row in which nothing is learned.
@@ -204,7 +204,7 @@ class PPOLearner:
         self._policy_optimizer = learns(make_optimizer(policy_optimizer))
         self._value_optimizer = learns(make_optimizer(value_optimizer))
         self._update_policy = make_policy_update(model, self._policy_optimizer, config, automaton, len(parts))
-        self._update_value = make_value_update(model, self._value_optimizer, config.value_clip or None)
+        self._update_value = make_value_update(model, self._value_optimizer, unless_off(config.value_clip))
         self._values = make_value_fn(model)
         self._parts = tuple(parts)
         self._separate = config.uses_values and not model.scalar_head

@@ -23,7 +23,7 @@ from tars_jax.rl import (
     token_mean,
     value_loss,
 )
-from tars_jax.training.config import PPOConfig
+from tars_jax.training.config import PPOConfig, unless_off
 from tars_jax.training.constrained import Automaton, allowed_in
 from tars_jax.training.log_probs import headless, token_statistics
 from tars_jax.training.packing import Array, Rows, free_routes, with_features
@@ -98,7 +98,10 @@ def policy_update(
             importance = jax.vmap(truncated)(old, rows.log_probs, mask)
 
         surrogate = functools.partial(
-            ppo_policy_loss, clip_low=config.clip_low, clip_high=config.clip_high, dual_clip=config.dual_clip or None
+            ppo_policy_loss,
+            clip_low=config.clip_low,
+            clip_high=config.clip_high,
+            dual_clip=unless_off(config.dual_clip),
         )
         parts = jax.vmap(surrogate)(read.log_probs, old, batch.advantages, mask, weights=importance)
         mean_entropy = token_mean(read.entropies, mask)
@@ -118,7 +121,7 @@ def policy_update(
             metrics["reference_kl"] = kl
         if output.values is not None and config.uses_values:
             values = shift_values(output.values)
-            losses = jax.vmap(functools.partial(value_loss, clip=config.value_clip or None))(
+            losses = jax.vmap(functools.partial(value_loss, clip=unless_off(config.value_clip)))(
                 values, batch.value_targets, mask, batch.old_values
             )
             total = total + config.value_weight * token_mean(losses, mask)

@@ -18,7 +18,7 @@ from tars_jax.model.sharding import make_mesh
 from tars_jax.rl import decoupled_gae, explained_variance
 from tars_jax.training import ppo
 from tars_jax.training.advantages import advantage_fn, make_advantage_fn
-from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
+from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig, unless_off
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import Packer, PackingConfig, Rows
 from tars_jax.training.placement import minibatches
@@ -220,6 +220,21 @@ def test_a_whole_loop_is_one_program(tiny_model: ModelConfig, tiny_parameters: P
     )
     chex.assert_trees_all_equal_shapes(states, (policy, value))
     assert {each.shape for each in metrics.values()} == {(3,)}
+
+
+def test_bounds_may_be_traced(tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode) -> None:
+    """The experiment on the device hands them to its compiled program as numbers."""
+    batch, critic = bandit(tiny_model, tiny_parameters, episode, PPOConfig()), value_model(tiny_model)
+    policy, value = (abstract_state(model, OPTIMIZER, make_mesh({})) for model in (tiny_model, critic))
+
+    def update(dual_clip: Any, value_clip: Any) -> Any:
+        config = PPOConfig(dual_clip=dual_clip, value_clip=value_clip)
+        _, metrics = policy_update(tiny_model, OPTIMIZER, config)(zeros_like_state(policy), batch)
+        critic_update = value_update(critic, OPTIMIZER, unless_off(config.value_clip))
+        return metrics, critic_update(zeros_like_state(value), value_batch(batch))[1]
+
+    jax.eval_shape(update, 3.0, 0.2)
+    assert unless_off(0.0) is None and unless_off(0.2) == 0.2
 
 
 def zeros_like_state(state: TrainState) -> TrainState:
