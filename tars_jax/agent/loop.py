@@ -142,12 +142,12 @@ async def play_episode(
                 raise
             episode.declined = str(error)
             break
-        parsed = episode.read(index, unread, images, sampled)
+        text, parsed = episode.read(index, unread, images, sampled)
         if isinstance(parsed, ParseError):
             transition = Transition(refused(episode.observation, parsed.message))
         else:
             transition = await environment.step(parsed.actions)
-        if episode.ends_with(sampled, parsed, transition):
+        if episode.ends_with(text, parsed, transition):
             break
         try:
             await episode.remember(policy, index, sampled)
@@ -212,8 +212,9 @@ class _Episode:
         unread: Sequence[tuple[int, list[int]]],
         images: dict[int, np.ndarray],
         sampled: SampledResponse,
-    ) -> Response | ParseError:
-        """Keeps what was read and sampled in the window; the answer, or why it cannot be read."""
+    ) -> tuple[str, Response | ParseError]:
+        """Keeps what was read and sampled in the window; the answer's text, and what it says or why it cannot be
+        read."""
         if self._line is not None:
             self._windows[-1] = self._line.window(index)
             self._lines.append(self._line.text)
@@ -223,9 +224,9 @@ class _Episode:
         self._window.images += images
         self._window.wrote(sampled, index)
         text, pixel_size = self._writer.read(sampled.tokens), self._config.pixel_size(self.observation)
-        return parse_response(text, grammar=self._config.grammar, space=self._space, pixel_size=pixel_size)
+        return text, parse_response(text, grammar=self._config.grammar, space=self._space, pixel_size=pixel_size)
 
-    def ends_with(self, sampled: SampledResponse, parsed: Response | ParseError, transition: Transition) -> bool:
+    def ends_with(self, text: str, parsed: Response | ParseError, transition: Transition) -> bool:
         """Adds the step; whether it is the last, by the environment, the agent, or too many unreadable answers."""
         response = None if isinstance(parsed, ParseError) else parsed
         thought, actions = ("", ()) if response is None else (response.thought, response.actions)
@@ -233,7 +234,7 @@ class _Episode:
         self.steps.append(
             Step(
                 screenshot=self.observation.screenshot,
-                response=self._writer.read(sampled.tokens),
+                response=text,
                 thought=thought,
                 action="\n\n".join(format_call(action) for action in actions),
                 point=None if point is None else (point.x, point.y),
