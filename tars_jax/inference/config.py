@@ -23,8 +23,6 @@ class EngineConfig:
     """The inference engine: its slots, buckets, context length and sampling options.
 
     Raises InputError, naming the field, for values that mean nothing.
-
-    Raises InputError, naming the field, for values that mean nothing.
     """
 
     slots: int = field(8, "sequences whose KV cache is on the device at the same time", at_least(1))

@@ -22,8 +22,6 @@ class Execution:
     """How a model is computed: rematerialization, kernels, cache order and expert communication.
 
     Part of a `ModelConfig`. Every choice gives the same numbers but for rounding, unless `capacity` is set.
-
-    Part of a `ModelConfig`. Every choice gives the same numbers but for rounding, unless `capacity` is set.
     """
 
     remat: str = field(

@@ -29,8 +29,6 @@ class CurriculumConfig:
     """A curriculum over the distance of the maze's exit, which grows in stages.
 
     Raises InputError, naming the field, for stages that do not grow from `nearest` on.
-
-    Raises InputError, naming the field, for stages that do not grow from `nearest` on.
     """
 
     stages: tuple[int, ...] = field((3, 4, 5), "farthest exit of each stage, in moves", each(at_least(1)))

@@ -40,8 +40,6 @@ class PoolConfig:
     """The rollout pool: which episodes make up a batch, and how old they may be.
 
     Raises InputError for numbers that do not go together.
-
-    Raises InputError for numbers that do not go together.
     """
 
     min_batch: int = field(REQUIRED, "episodes of a batch; with several processes, of this process alone", at_least(1))

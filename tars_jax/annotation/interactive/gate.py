@@ -23,8 +23,6 @@ class AskingGate:
     """When a person decides instead of the policy.
 
     Raises InputError for thresholds that mean nothing.
-
-    Raises InputError for thresholds that mean nothing.
     """
 
     mode: str = field(
