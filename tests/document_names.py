@@ -25,32 +25,20 @@ ROOMS = [file for file in DOCUMENTS if file.is_relative_to(ROOT / "tars_jax")]
 # What runs, games and sandboxes write, and what others have: not files of this repository.
 WRITTEN = {
     "game.json", "index.html", "guard.js", "hints.js",  # of a game that was synthesized
-    "results.jsonl", "summary.json", "infer.jsonl",  # of benchmarks
+    "summary.json",  # of benchmarks
     "test_all.json", "test_small.json", "result.txt", "traj.jsonl", "show_result.py",  # of OSWorld's own
-    "result.json", "report.html", "metrics.jsonl", "timeline.json", "checkpoint.json", "messages.jsonl", "output.log",
+    "result.json", "report.html", "metrics.jsonl", "timeline.json",
     "recording.json", "events.jsonl", "preferences.jsonl", "report.md", "plan.md",
-    "trajectories.parquet", "stages.json", "environment.json", "levels.txt", "arrivals.txt", "journal.jsonl",
+    "arrivals.txt", "journal.jsonl",
 }  # fmt: skip
-WRITTEN_FOLDERS = {
-    "kit",
-    "tensorboard",
-    "images",
-    "runs",
-    "trajectories",
-    "policy",
-    "checkpoints",
-    "node_modules",
-    "frames",
-    "voice",
-    "accessibility",
-}
+WRITTEN_FOLDERS = {"kit", "tensorboard", "frames", "voice", "accessibility"}
 # Names that others have, or that a run makes.
 OF_OTHERS = {
     "IncrementalCheckpointer", "process_episodes", "browse_comp_test_set", "results_2", "level2_4_9", "stale_N",
-    "_meta", "tmux", "cost_analysis", "aw.toml", "./revert.sh", "task.toml", "mine.py", "game.canvas",
+    "_meta", "tmux", "cost_analysis", "aw.toml", "./revert.sh", "mine.py", "game.canvas",
 }  # fmt: skip
 IN_COMMENTS = {  # of others, of users, or what a run writes
-    "Node.js", "xterm.js", "elsewhere/mine.py", "my_judge.py", "my_player.py", "table.md", "suites.md", "agreement.md",
+    "Node.js", "xterm.js", "my_judge.py", "my_player.py", "table.md", "suites.md", "agreement.md",
     "gpu_bench.md", "android_world/env/json_action.py", "actuation.py", "server/android_server.py",
     "gamingagent/envs/gym_env_adapter.py", "gamingagent/envs/retro_02_ace_attorney/aceAttorneyEnv.py",
     "run_acc_calibration_error.py",
