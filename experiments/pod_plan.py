@@ -13,7 +13,7 @@ import jax
 import ml_collections
 from jax.sharding import Mesh
 
-from configs.pod_plan import get_config
+from configs.pod_plan import PROGRAMS, get_config
 from tars_jax import InputError
 from tars_jax.files import write_atomic
 from tars_jax.inference.ahead_of_time import lower_decode, lower_prefill
@@ -45,7 +45,6 @@ from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.training.state import TrainState, abstract_state
 from tars_jax.training.value import value_model
 
-PROGRAMS = ("policy update", "value update", "decode step", "prefill")
 LARGE_SLICE, MESH_SIDE = 64, 8  # chips from which on the axes that are not given have this size
 KERNEL_HEADS = 128  # the kernels of attention and experts take heads, and widths, that are multiples of it
 ALWAYS = ("preset", "topology")  # fields that a plan's command names even if they are the default's

@@ -11,7 +11,7 @@ from typing import Any
 class Entry:
     """One measurement; what does not concern its kind is empty."""
 
-    kind: str  # one of KINDS
+    kind: str  # one of PARTS in configs/gpu_bench.py
     model: str = ""  # dense or moe
     attention: str = ""  # backends, as in tars_jax.model.execution
     experts: str = ""
@@ -22,9 +22,6 @@ class Entry:
     @property
     def name(self) -> str:
         return " ".join(value for value in dataclasses.astuple(self) if value)
-
-
-KINDS = ("matmul", "copy", "attention", "experts", "update", "decode")
 
 
 def entries(config: Any) -> list[Entry]:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tars_jax.rules import one_of
-
 # Equation 4 as it stands: a clipped ratio to the policy that sampled, times an advantage, and nothing beside it.
 REPORT: Mapping[str, Any] = {
     "model.shared_value": False,
@@ -35,7 +33,6 @@ REPORT: Mapping[str, Any] = {
     "ppo.router_aux_loss_weight": 0.0,
 }
 RECIPES: Mapping[str, Mapping[str, Any]] = {"report": REPORT}
-RECIPE_RULE = one_of("", *RECIPES)
 
 # Fields that an experiment has no use for; all others must be in its config.
 ABSENT: Mapping[str, Collection[str]] = {

@@ -1,4 +1,4 @@
-"""Common part of the stages of a chain: their tasks, their rules, and evaluation before and after them.
+"""Common part of the stages of a chain: their tasks, and evaluation before and after them.
 
 A stage is an experiment of its own. It starts from the weights that `config.model.preset` names, leaves its own in
 RUN/policy, and plays the same held-out levels before and after; so every stage can follow every other.

@@ -16,7 +16,7 @@ from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.pipelines.annotating import AnnotatedPolicy as UnderAnnotation
+from tars_jax.pipelines.annotating import AnnotatedPolicy
 from tars_jax.pipelines.simulated_annotation import (
     CORRECTIONS,
     DEMONSTRATIONS,
@@ -43,7 +43,7 @@ def make(of: Task) -> CheckedEnvironment:
 
 
 def spent(kind: str, proposes: Any, human_steps: int, candidates: int = 1, skill: float = 1.0) -> Spent:
-    opened = UnderAnnotation(PlayerPolicy(proposes, candidates, "told"), WRITER, AGENT, 0, "told")
+    opened = AnnotatedPolicy(PlayerPolicy(proposes, candidates, "told"), WRITER, AGENT, 0, "told")
     work = annotate_until(
         tasks(5), setting_of(opened, kind, AskingGate("gated")), make, annotator_of(opened, kind, skill), human_steps
     )
