@@ -14,13 +14,12 @@ import dataclasses
 from ml_collections import ConfigDict
 
 from configs.evaluate import contestants
-from tars_jax.agent.pattern import THOUGHTS
 from tars_jax.annotation.interactive.gate import AskingGate
 from tars_jax.pipelines.command_fields import ListenerFields, PlayerFields
 from tars_jax.pipelines.learning_sections import EpisodeSection
-from tars_jax.pipelines.run_sections import BrowserSection, ContestantSection
+from tars_jax.pipelines.run_sections import BrowserSection, CallingAgentSection, ContestantSection
 from tars_jax.pipelines.schema import OPEN, Section, section
-from tars_jax.rules import at_least, field, field_of, more_than, one_of
+from tars_jax.rules import at_least, field, field_of, more_than
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,10 +74,8 @@ class ProposingAgent(ContestantSection):
 
     max_observation_tokens: int = field_of(ContestantSection, "max_observation_tokens", default=256)
     constrained: bool = field(True, "whether a policy that runs here can only sample calls of the environment")
-    thought: str = field(
-        "optional", "whether an answer has a thought, with constrained: optional, required or never", one_of(*THOUGHTS)
-    )
-    list_actions: bool = field(False, "whether the prompt lists the environment's calls")
+    thought: str = field_of(CallingAgentSection, "thought")
+    list_actions: bool = field_of(CallingAgentSection, "list_actions")
 
 
 @dataclasses.dataclass(frozen=True)

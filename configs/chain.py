@@ -11,6 +11,7 @@ from tars_jax.data import VERDICTS
 from tars_jax.model.execution import Execution
 from tars_jax.pipelines.game_names import TRAINED_ON, can_be_trained_on
 from tars_jax.pipelines.learning_sections import (
+    BroughtDemonstrationsSection,
     MazeDemonstrationsSection,
     MazeTaskSection,
     ReinforcedFields,
@@ -43,9 +44,7 @@ class SeveralDemonstrations:
     """Demonstrations that the policy imitates."""
 
     episodes: int = field(600, "episodes that reference players demonstrate", at_least(0))
-    distances: tuple[int, ...] = field_of(
-        MazeDemonstrationsSection, "distances", default=(1, 4), about="moves from start to exit in demonstrated mazes"
-    )
+    distances: tuple[int, ...] = field_of(MazeDemonstrationsSection, "distances", default=(1, 4))
     skills: tuple[float, ...] = field(
         (0.5,),
         "skills of the reference players, each of which plays an equal share of the episodes",
@@ -54,11 +53,7 @@ class SeveralDemonstrations:
     verdict: str = field(
         "any", "verdict of the episodes that are imitated: any, solved (V = 1) or failed (V = 0)", one_of(*VERDICTS)
     )
-    datasets: tuple[str, ...] = field(
-        (),
-        "recorded demonstrations, besides: RUN/trajectories/ppo, .jsonl, .parquet, "
-        "package.module:attribute; see tars_jax/data/datasets.py",
-    )
+    datasets: tuple[str, ...] = field_of(BroughtDemonstrationsSection, "datasets")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -59,7 +59,7 @@ from ml_collections import ConfigDict
 from tars_jax.envs.on_device.catalog import GAMES
 from tars_jax.model.execution import Execution
 from tars_jax.model.presets import PRESETS
-from tars_jax.pipelines.learning_sections import FitSection, MixtureSection, ReinforcedFields
+from tars_jax.pipelines.learning_sections import DemonstrationsSection, FitSection, MixtureSection, ReinforcedFields
 from tars_jax.pipelines.run_sections import ModelSection, rewards
 from tars_jax.pipelines.schema import section
 from tars_jax.rollout.pool_config import PoolConfig
@@ -120,14 +120,6 @@ class Rollout:
     summaries: int = field(0, "summaries, in a prompt, of steps that left the window; 0: no memory", at_least(0))
     summary_tokens: int = field(8, "most tokens of a summary", at_least(1))
     context: int = field(0, "tokens of a padded prompt; 0: as many as the longest prompt has", at_least(0))
-
-
-@dataclasses.dataclass(frozen=True)
-class Demonstrations:
-    """Demonstrations of a scripted player, which the policy imitates before PPO."""
-
-    episodes: int = field(4000, "episodes that the reference player demonstrates", at_least(1))
-    skill: float = field(0.5, "share of the reference player's moves that follow its plan", between(0, 1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,7 +201,7 @@ def get_config() -> ConfigDict:
         game=section(Game),
         mixture=section(MixtureOfOptions),
         rollout=section(Rollout),
-        demonstrations=section(Demonstrations),
+        demonstrations=section(DemonstrationsSection, episodes=4000),
         supervised=section(Supervised),
         value=section(Value),
         ppo=section(PPO, without=("value_weight", "replay_routes", "freeze_vision")),

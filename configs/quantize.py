@@ -45,7 +45,7 @@ from ml_collections import ConfigDict
 
 from configs.evaluate import ContestantEngine, contestants
 from tars_jax.model.execution import Execution
-from tars_jax.pipelines.command_fields import LevelFields
+from tars_jax.pipelines.command_fields import LevelFields, PlayerFields
 from tars_jax.pipelines.learning_sections import MazeTaskSection
 from tars_jax.pipelines.run_sections import ComputedModelSection
 from tars_jax.pipelines.schema import RunFields, section
@@ -82,7 +82,7 @@ class Quantize(LevelFields, RunFields):
     names: tuple[str, ...] = field((), "tasks of the suite to play; (): all")
     episodes: int = field(6, "episodes of each game or task of a suite; 0: as in `evaluate`", at_least(0))
     max_steps: int = field(100, "step budget of an episode of a suite; 0: as in `evaluate`", at_least(0))
-    screen: int = field(0, "side of a game's screen in pixels; 0: as in the checkpoint's run, else 320", at_least(0))
+    screen: int = field_of(PlayerFields, "screen")
     turns: int = field(4, "rounds in which the two policies alternate, so that a busy machine slows both", at_least(1))
     rows: int = field(
         256, "context windows of the float policy's episodes on which the quantization error is measured", at_least(1)

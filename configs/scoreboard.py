@@ -46,7 +46,7 @@ from typing import Any
 from ml_collections import ConfigDict
 
 from configs import on_device
-from tars_jax.pipelines.learning_sections import AnnotationPlan
+from tars_jax.pipelines.learning_sections import AnnotationPlan, DemonstrationsSection
 from tars_jax.pipelines.schema import RunFields, changes, section
 from tars_jax.rules import at_least, each, field, field_of, more_than
 
@@ -85,7 +85,7 @@ SECTIONS: dict[str, type[Any]] = {
     "game": on_device.Game,
     "mixture": on_device.MixtureOfOptions,
     "rollout": on_device.Rollout,
-    "demonstrations": on_device.Demonstrations,
+    "demonstrations": DemonstrationsSection,
     "supervised": on_device.Supervised,
 }
 

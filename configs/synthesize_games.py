@@ -10,10 +10,10 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.pipelines.command_fields import address_or
+from tars_jax.pipelines.command_fields import HelperFields, address_or
 from tars_jax.pipelines.run_sections import places
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import at_least, between, field
+from tars_jax.rules import at_least, between, field, field_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,9 +25,9 @@ class SynthesizeGames(RunFields):
         "author of the games: templates, or the address of an OpenAI-compatible endpoint",
         address_or("templates"),
     )
-    model: str = field("", "the model's name at the endpoint")
-    api_key_file: str = field("", "file that holds only the API key")
-    max_tokens: int = field(12_000, "most tokens of one answer of the model", at_least(1))
+    model: str = field_of(HelperFields, "model")
+    api_key_file: str = field_of(HelperFields, "api_key_file")
+    max_tokens: int = field_of(HelperFields, "max_tokens", default=12_000)
     games: int = field(8, "number of games to synthesize", at_least(1))
     attempts: int = field(3, "attempts at each game; the model is told what was wrong with the last one", at_least(1))
     screen: int = field(96, "side of a game's screen in pixels", at_least(96))

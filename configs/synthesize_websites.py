@@ -16,9 +16,9 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.pipelines.command_fields import address_or
+from tars_jax.pipelines.command_fields import HelperFields, address_or
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import at_least, field
+from tars_jax.rules import at_least, field, field_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,9 +42,9 @@ class SynthesizeWebsites(RunFields):
         "model that sees pages and rewords tasks: embedded, or the address of an OpenAI-compatible endpoint",
         address_or("embedded"),
     )
-    model: str = field("", "the model's name at the endpoint")
-    api_key_file: str = field("", "file that holds only the API key")
-    max_tokens: int = field(600, "most tokens of one answer of the model", at_least(1))
+    model: str = field_of(HelperFields, "model")
+    api_key_file: str = field_of(HelperFields, "api_key_file")
+    max_tokens: int = field_of(HelperFields, "max_tokens", default=600)
     answer_s: float = field(60.0, "time limit of one answer of the model, in seconds", at_least(1))
     tasks: int = field(40, "most tasks of a website", at_least(1))
     each: int = field(6, "candidate tasks of each function of a website", at_least(1))

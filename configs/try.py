@@ -18,9 +18,11 @@ from ml_collections import ConfigDict
 
 from tars_jax.agent.grammar import FORMS
 from tars_jax.agent.tool_schemas import TOOLS
+from tars_jax.pipelines.command_fields import EndpointFields
+from tars_jax.pipelines.learning_sections import EpisodeSection
 from tars_jax.pipelines.run_sections import ContestantSection, OnePageSection, SandboxSection
 from tars_jax.pipelines.schema import OPEN, RunFields, section
-from tars_jax.rules import Rule, at_least, field, more_than, one_of
+from tars_jax.rules import Rule, at_least, field, field_of, one_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,17 +56,17 @@ class Try(RunFields):
         "package.module:attribute of your own player, or the address of an OpenAI-compatible endpoint",
         Rule(bool, "chance, reference, package.module:attribute, or the address of an endpoint (http://...)"),
     )
-    model: str = field("", "the model's name at the endpoint")
-    api_key_file: str = field("", "file that holds only the API key")
+    model: str = field_of(EndpointFields, "model")
+    api_key_file: str = field_of(EndpointFields, "api_key_file")
     tools: str = field(
         "text",
         "how an endpoint acts: text, in our grammar; native, by tool calls; computer or "
         "computer_use_preview, by OpenAI's computer tool",
         one_of(*TOOLS),
     )
-    answer_seconds: float = field(120.0, "time limit of one answer of the endpoint, in seconds", more_than(0))
+    answer_seconds: float = field_of(EndpointFields, "answer_seconds", default=120.0)
     max_steps: int = field(0, "step budget of an episode; 0: the environment's own", at_least(0))
-    instruction: str = field("", "instruction of an episode, where the environment has none of its own")
+    instruction: str = field_of(EpisodeSection, "instruction")
     episodes: int = field(8, "episodes with different seeds: the one that is shown, and others by chance", at_least(1))
     seconds: float = field(20.0, "time limit of everything after the episode that is shown, in seconds", at_least(0))
     preset: str = field("nano", "model whose tokens are counted: a preset, or a folder of exported weights")
