@@ -45,7 +45,7 @@ class Evaluation(LevelFields, PlayerFields):
         "suite to play: games15, miniwob or lmgame; or another benchmark, whose files `tasks` names "
         "(docs/benchmarks.md)",
         Rule(
-            lambda name: name in SUITES or is_benchmark(name) or ":" in str(name),
+            lambda name: name in SUITES or is_benchmark(name) or ":" in name,
             f"one of {', '.join([*SUITES, *BENCHMARKS])}, or package.module:attribute",
         ),
     )

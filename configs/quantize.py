@@ -56,7 +56,7 @@ from tars_jax.tasks.library import SUITES
 def are_patterns(values: tuple[Any, ...]) -> bool:
     """Whether they are regular expressions."""
     try:
-        return all(isinstance(value, str) and re.compile(value) for value in values)
+        return all(re.compile(value) for value in values)
     except re.error:
         return False
 

@@ -46,7 +46,7 @@ class Serve(ListenerFields, RunFields):
         (),
         "size of images in chat messages, (height, width); (): as in the checkpoint's run, else each its own",
         Rule(
-            lambda size: len(size) in (0, 2) and all(type(side) is int and side > 0 for side in size),
+            lambda size: len(size) in (0, 2) and all(side > 0 for side in size),
             "(height, width) in pixels, or () for those of the checkpoint's run",
         ),
     )

@@ -34,11 +34,7 @@ class StepBudgets(LevelFields, PlayerFields):
         (10, 25, 50, 100),
         "step budgets of an episode",
         Rule(
-            lambda steps: (
-                len(steps) > 0
-                and all(type(step) is int and step > 0 for step in steps)
-                and len(set(steps)) == len(steps)
-            ),
+            lambda steps: len(steps) > 0 and min(steps) > 0 and len(set(steps)) == len(steps),
             "different whole numbers of 1 or more, separated by commas",
         ),
     )

@@ -26,11 +26,10 @@ class Rule:
 
     accepts: Callable[[Any], bool]
     allowed: str  # completes the sentence "FIELD must be ..."
-    most: float = MOST  # that any number may be
 
 
 def between(low: float, high: float) -> Rule:
-    return Rule(lambda value: low <= value <= high, f"a value from {low} to {high}", most=high)
+    return Rule(lambda value: low <= value <= high, f"a value from {low} to {high}")
 
 
 def at_least(low: float) -> Rule:

@@ -17,7 +17,7 @@ ISOLATION = one_of("auto", *KINDS)  # of computers
 
 def runs(words: str) -> Rule:
     """One run directory or more; `words` say of what."""
-    return Rule(lambda paths: len(paths) > 0 and all(isinstance(path, str) for path in paths), words)
+    return Rule(bool, words)
 
 
 def address_or(name: str) -> Rule:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 from tars_jax.pipelines.recipes import RECIPES
 from tars_jax.pipelines.run_sections import JobFields
@@ -23,10 +22,9 @@ def is_number(text: str) -> bool:
         return False
 
 
-def are_weights(values: tuple[Any, ...]) -> bool:
+def are_weights(values: tuple[float, ...]) -> bool:
     """Whether they can be weights of a mixture's parts."""
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    return numbers and all(LEAST_WEIGHT <= value <= MOST_WEIGHT for value in values)
+    return all(LEAST_WEIGHT <= value <= MOST_WEIGHT for value in values)
 
 
 @dataclasses.dataclass(frozen=True)
