@@ -38,8 +38,6 @@ nothing to save; the vision encoder need not be.
 """
 
 import dataclasses
-import re
-from typing import Any
 
 from ml_collections import ConfigDict
 
@@ -49,16 +47,8 @@ from tars_jax.pipelines.command_fields import LevelFields, PlayerFields
 from tars_jax.pipelines.learning_sections import MazeTaskSection
 from tars_jax.pipelines.run_sections import ComputedModelSection
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import Rule, at_least, field, field_of, one_of
+from tars_jax.rules import Rule, at_least, field, field_of, is_pattern, one_of
 from tars_jax.tasks.library import SUITES
-
-
-def are_patterns(values: tuple[Any, ...]) -> bool:
-    """Whether they are regular expressions."""
-    try:
-        return all(re.compile(value) for value in values)
-    except re.error:
-        return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +62,7 @@ class Quantize(LevelFields, RunFields):
     kept: tuple[str, ...] = field(
         ("/router$",),
         "regular expressions of parameters that stay in floating point",
-        Rule(are_patterns, "regular expressions of parameters' paths"),
+        Rule(lambda values: all(map(is_pattern, values)), "regular expressions of parameters' paths"),
     )
     suite: str = field(
         "",

@@ -11,22 +11,11 @@ computer; docs/annotation.md says on one page what is recorded, where it lies an
 """
 
 import dataclasses
-import re
 
 from ml_collections import ConfigDict
 
 from tars_jax.pipelines.schema import section
-from tars_jax.rules import Rule, field, more_than, one_of
-
-
-def is_pattern(text: str) -> bool:
-    """Whether a text is a regular expression."""
-    try:
-        re.compile(text)
-    except re.error:
-        return False
-    return True
-
+from tars_jax.rules import Rule, field, is_pattern, more_than, one_of
 
 PATTERN = Rule(is_pattern, "a regular expression")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -57,6 +58,15 @@ def each(rule: Rule) -> Rule:
 def span(low: float) -> Rule:
     """Two values, the least and the most."""
     return Rule(lambda ends: len(ends) == 2 and low <= ends[0] <= ends[1], f"(least, most), each at least {low}")
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text is a regular expression."""
+    try:
+        re.compile(text)
+    except re.error:
+        return False
+    return True
 
 
 def within(value: Any, most: float) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +67,11 @@ def unjudged_of(runs: Iterable[Path]) -> dict[str, Any]:
     """Over the stages of run directories: {"episodes", "count", "share", "judges": {name: the same three}}, of episodes
     that a judge was asked about; nothing where none was."""
     total: dict[str, dict[str, int]] = {}
-    for run in runs:
-        stages = read_object(run / "stages.json") if (run / "stages.json").exists() else {}
-        for stage in stages.values():
-            for judge, counts in stage.get("judged", {}).items():
-                sums = total.setdefault(judge, dict.fromkeys(COUNTS, 0))
-                for name in COUNTS:
-                    sums[name] += counts[name]
+    for stage in _stages_of(runs):
+        for judge, counts in stage.get("judged", {}).items():
+            sums = total.setdefault(judge, dict.fromkeys(COUNTS, 0))
+            for name in COUNTS:
+                sums[name] += counts[name]
     if not total:
         return {}
     every = {name: sum(counts[name] for counts in total.values()) for name in COUNTS}
@@ -129,8 +127,10 @@ def _values(episodes: Sequence[Trajectory]) -> dict[str, list[float]]:
 
 def value_doubts_of(runs: Iterable[Path]) -> str:
     """Over the stages of run directories, each sentence once; empty where there is none."""
-    found: dict[str, None] = {}
+    return "; ".join(dict.fromkeys(stage[VALUE_DOUBT] for stage in _stages_of(runs) if VALUE_DOUBT in stage))
+
+
+def _stages_of(runs: Iterable[Path]) -> Iterator[Mapping[str, Any]]:
     for run in runs:
-        stages = read_object(run / "stages.json") if (run / "stages.json").exists() else {}
-        found |= {stage[VALUE_DOUBT]: None for stage in stages.values() if VALUE_DOUBT in stage}
-    return "; ".join(found)
+        if (run / "stages.json").exists():
+            yield from read_object(run / "stages.json").values()

@@ -70,6 +70,7 @@ def run_ppo(context: RunContext, provider: TaskProvider, start_at: Path, value_a
     learner, state = learner_at_start(context, start_at, value_at, () if mixture is None else mixture.names)
     checkpoints = Checkpoints(context.path / "checkpoints" / "ppo")
     state, kept = restored(checkpoints, state)
+    kept = kept or {"digests": digests_of(state)}
     context.metrics.truncate_after("ppo", state.version)
     pool, tasks = open_pool(context, mixture, kept), provider.training(kept.get("curriculum"))
     context.sync_weights(state.policy.parameters, state.version)
@@ -125,7 +126,7 @@ def restored(checkpoints: Checkpoints, state: LearnerState) -> tuple[LearnerStat
     """The state of the last checkpoint, and what was kept with it; without one, the state that is given."""
     version = checkpoints.latest() or 0
     if not version:
-        return state, {"digests": digests_of(state)}
+        return state, {}
     (policy, value), kept = checkpoints.restore(version, (state.policy, state.value))
     return LearnerState(policy, value, version, int(kept.get("idle", 0))), kept
 
