@@ -55,7 +55,7 @@ _CLASSES = {
     "lmgame/ace_attorney": "tars_jax.envs.ace_attorney:AceAttorney",
     "lmgame/super_mario_bros": "tars_jax.envs.retro_game:SuperMarioBros",
 }
-# Environments of others, by the functions that know them.
+# By name, as the folders that these functions are in import files beside this one.
 _BENCHMARK_SPEC = "tars_jax.envs.benchmarks.spec:benchmark_spec"
 _FOREIGN = ("verifiers", "skyrl_gym")
 _FOREIGN_SPEC = "tars_jax.envs.foreign.spec:foreign_spec"

@@ -120,7 +120,7 @@ class BrowseCompJudge:
         return read_grade(await self._model.ask(_filled(_ASKED, marked), system=_SYSTEM))
 
     def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
-        """As `admission.py` has it: a model may say what the rules cannot. Wrong answers are wrong to both."""
+        """As `judge_coverage.py` has it: a model may say what the rules cannot. Wrong answers are wrong to both."""
         require_reference(task)
         return "" if self._model is not None else why_answer_undecidable(_closed(task), ())
 

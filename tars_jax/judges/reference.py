@@ -32,7 +32,7 @@ class ReferenceAnswer:
         return Judgement(float(right), right)
 
     def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
-        """As `admission.py` has it."""
+        """As `judge_coverage.py` has it."""
         return why_answer_undecidable(task, others)
 
 

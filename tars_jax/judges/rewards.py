@@ -67,7 +67,7 @@ class EpisodeRewards:
         return _weighted_sum(await self.values(trajectory, task))
 
     def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
-        """As `admission.py` has it: of the judges among the functions."""
+        """As `judge_coverage.py` has it: of the judges among the functions."""
         previews = (getattr(judge.function, "why_undecidable", None) for _, _, judge in self.judges)
         return next(filter(None, (preview(task, others) for preview in previews if preview)), "")
 

@@ -69,7 +69,7 @@ class RubricJudge:
         return Judgement(held.count(True) / len(held) if self._partial else float(success), success)
 
     def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
-        """As `admission.py` has it."""
+        """As `judge_coverage.py` has it."""
         facts = [] if self._has_model else self._facts_of(task)
         return why_undecided([stated(fact) for fact in facts], facts)
 

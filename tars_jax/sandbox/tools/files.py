@@ -113,7 +113,7 @@ class Files:
 
         Args:
           new: there must be no such file yet.
-          version: the file must be the one that an Entry with this version was of.
+          version: the file must be the one that a FileEntry with this version was of.
           folders: those above it are made; otherwise they must be there.
         """
         if folders:

@@ -1,5 +1,5 @@
 // The moment at which a document of another origin begins: its first script reads it, before its parent could tell it by
-// a message. Whoever has such a document come tells the host its time (moment.py), and the document asks the host.
+// a message. Whoever has such a document come tells the host its time (page_events.py), and the document asks the host.
 //
 // A policy of the page's own may forbid that, as may one of a frame: such a frame begins at 0, until its parent tells it.
 (() => {

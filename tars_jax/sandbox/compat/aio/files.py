@@ -25,6 +25,7 @@ from tars_jax.web.gate import read_fields
 from tars_jax.web.protocol import Fields
 
 MOST_FOUND, MOST_LISTED = 1000, 10_000
+LARGEST_SEARCHED = 64 << 20  # bytes of a file; a client may say how many
 EDITS = ("view", "create", "str_replace", "insert", "undo_edit")
 REPLACE_MODES: dict[str, Which] = {"ALL": "all", "FIRST": "first", "LAST": "last"}
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -109,7 +110,7 @@ class FileRoutes:
             ignore_case=body.flag("case_insensitive"), literal=body.flag("fixed_strings"),
             before=body.integer("context_before", 0, 0, 100) or 0, after=body.integer("context_after", 0, 0, 100) or 0,
             limit=body.integer("max_results", MOST_FOUND, 1, MOST_LISTED) or 1, multiline=body.flag("multiline"),
-            offset=body.integer("offset", 0, 0, 1 << 40) or 0, largest=_size(body, "max_file_size"),
+            offset=body.integer("offset", 0, 0, 1 << 40) or 0, largest=_size(body, "max_file_size", LARGEST_SEARCHED),
             deep=body.flag("recursive", True),
         )  # fmt: skip
         result = await self._search(path, query)
@@ -248,11 +249,11 @@ def _texts(body: Fields, name: str) -> list[str]:
     return values
 
 
-def _size(body: Fields, name: str) -> int:
+def _size(body: Fields, name: str, default: int) -> int:
     """Bytes; 0 where there is no limit."""
     text = body.optional_text(name, 40)
     if text is None:
-        return 0
+        return default
     if not (match := re.fullmatch(r"(\d+)([KMG]?)B?", text.strip().upper())):
         raise body.error(name, "a size as 500K or 1M")
     return int(match[1]) * UNITS[match[2]]

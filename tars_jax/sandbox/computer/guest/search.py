@@ -1,6 +1,6 @@
 """Searches files by name or by content: a program of its own, so that no pattern holds up the guest.
 
-    python3 -I -S search.py QUERY     (JSON: the fields of `Query` in ../../tools/search.py; `only`: of one file alone)
+    python3 -I -S search.py QUERY     (JSON: the fields of `FileQuery` in ../../tools/search.py; `only`: one file)
 
 Begins in the folder that it runs in, and writes a JSON object a line: {"path", "kind", "size", "modified"} by name,
 {"path", "line", "text", "before", "after"} by content, and at last {"searched": files that were read, "more": whether

@@ -1,6 +1,6 @@
 """What a screen of the stand-in consists of: widgets with a place, a text and what a finger does to them.
 
-Lengths are dp (density-independent pixels, 1/160 inch), as on Android; `device.py` multiplies by the density.
+Lengths are dp (density-independent pixels, 1/160 inch), as on Android; `../device/device.py` multiplies by the density.
 """
 
 from __future__ import annotations
