@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import itertools
+import secrets
 import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any, Protocol, Self
 from tars_jax import InputError
 from tars_jax.sandbox.computer.adopting import peer_of as peer_of
 from tars_jax.sandbox.computer.guest import frames
+from tars_jax.sandbox.computer.guest.processes import NO_PROGRAM
 from tars_jax.sandbox.computer.inside import connect_to as connect_to
 from tars_jax.sandbox.computer.interruptible_stream import InterruptibleStream
 from tars_jax.sandbox.computer.links import Links
@@ -41,6 +43,11 @@ class GuestError(InputError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+    @property
+    def is_no_program(self) -> bool:
+        """Whether the program that was to be started is not there, or is none."""
+        return self.code == "input" and str(self).startswith(NO_PROGRAM)
 
 
 class HasFiles(Protocol):
@@ -236,6 +243,10 @@ class GuestClient:
         if not closed.cancelled():
             closed.exception()  # the reader has said it
 
+    @property
+    def is_connected(self) -> bool:
+        return self._writer is not None
+
     async def close(self) -> None:
         """The connection alone: the guest and its programs live on."""
         if self._reading is not None:
@@ -307,15 +318,23 @@ class GuestMachine:
         self, argv: Sequence[str], stdin: bytes = b"", *, env: Mapping[str, str] | None = None, cwd: str | None = None,
         root: str | None = None, timeout_s: float = 120.0, limit: int = 1 << 20, merge: bool = False,
     ) -> Ran:  # fmt: skip
-        """Runs a program to its end, or kills its process group after `timeout_s`.
+        """Runs a program to its end. Its process group is killed after `timeout_s`, and where this call is cancelled.
 
         `limit`: bytes that are kept of stdout and of stderr, from their beginning and end. `merge`: stderr goes where
-        stdout goes. With `root`, no link may lead `cwd` out of that folder. Raises as `start`.
+        stdout goes. With `root`, no link may lead `cwd` out of that folder. What the program leaves in the background
+        goes on, unheard. Raises as `start`.
         """
-        answer, data = await self.client.call(
-            "run", stdin, argv=_words(argv), env=self._with(env), cwd=cwd, root=root, timeout_s=timeout_s, limit=limit,
-            merge=merge, patience_s=timeout_s + CALL_TIMEOUT_S,
-        )  # fmt: skip
+        name = secrets.token_hex(8)
+        try:
+            answer, data = await self.client.call(
+                "run", stdin, name=name, argv=_words(argv), env=self._with(env), cwd=cwd, root=root,
+                timeout_s=timeout_s, limit=limit, merge=merge, patience_s=timeout_s + CALL_TIMEOUT_S,
+            )  # fmt: skip
+        except asyncio.CancelledError:
+            if self.client.is_connected:
+                with contextlib.suppress(GuestError, SandboxFailure):
+                    await asyncio.shield(self.client.call("end_run", name=name))
+            raise
         (head, stdout_cut, tail), (_, stderr_cut, _) = answer["stdout"], answer["stderr"]
         return Ran(
             answer["status"], data[: head + tail], data[head + tail :], stdout_cut, stderr_cut, answer["timed_out"]

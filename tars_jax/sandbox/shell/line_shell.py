@@ -78,4 +78,4 @@ class LineShell(Shell):
 
     async def _greet(self) -> None:
         """It knows how it is spoken to."""
-        self._forget()
+        self._transcript.forget()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tars_jax.sandbox.computer.guest.processes import MOST_OUTPUT
 from tars_jax.sandbox.computer.guest_client import Ran
 from tars_jax.sandbox.shell.text import cut, joined
+
+MOST_OUTPUT = 2 << 20  # bytes of stdout, and of stderr, that most APIs give back of a program
 
 
 def outputs(ran: Ran, limit: int = MOST_OUTPUT, errors: str = "backslashreplace") -> tuple[str, str]:

@@ -5,29 +5,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import functools
 import secrets
+import shlex
 import signal
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest.kept import Ends
-from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError, GuestMachine
-from tars_jax.sandbox.failures import Broken, SandboxFailure
+from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import prompt
-from tars_jax.sandbox.shell.text import aside, shown, unfinished
+from tars_jax.sandbox.shell.terminal import ENDED, GuestTerminal
+from tars_jax.sandbox.shell.transcript import Transcript
 
 LIMIT = 30_000  # characters of output
-AT_ONCE = 16_000  # bytes of output that are cleaned between other work
-KEPT_PER_CHARACTER = 16  # bytes, as escape sequences and lines written over come on top
 STARTS_IN_S = 30.0
 POLL_S = 10.0
-LONGEST_PROMPT = 8192  # bytes
 GREETS_IN_S = 10.0
+CHANGES_IN_S = 5.0
 LONGEST_PAUSE_S = 0.02
 GRACE_S = 0.5  # for output that is there already
-ENDED = "EIO"  # the guest's word for a terminal whose program has ended
 BUSY = "a command is still running in this shell: wait for it, send it input, interrupt or kill it"
 RESTARTED = "[the shell had ended: this is a new one]"
 
@@ -58,16 +55,16 @@ class Shell:
         """
         self._machine, self._limit, self._clean = machine, limit, clean
         self._first_folder, self._env = folder or machine.home, dict(env or {})
-        self._terminal: int | None = None
+        self._terminal: GuestTerminal | None = None
         self.first_process: int | None = None  # inside, that of bash itself
         self._lock = asyncio.Lock()
         self._running = self._had_one = False
         self._folder = self._first_folder
+        self._status: int | None = None  # of bash itself, once it has ended
         self._typed = self._told_typed = 0  # bytes into its terminal: of ours, and that the guest knows of
         self._due = 0  # such bytes when the last command has come
         self._unsure = False  # whether what was typed arrived: another process typed it, or heard of no answer
         self._file = ""  # inside, that holds the command
-        self._line = b""  # that was typed for it
         self.kept: Callable[[], None] = lambda: None  # called when `snapshot` is another one
 
     async def __aenter__(self) -> Self:
@@ -79,13 +76,12 @@ class Shell:
 
     def snapshot(self) -> dict[str, Any]:
         """Snapshot with which `restore` goes on, in another process, too; what was not told yet, it is told then."""
+        terminal = self._terminal
         return {
-            "terminal": self._terminal, "first_process": self.first_process, "limit": self._limit, "clean": self._clean,
-            "first_folder": self._first_folder, "env": self._env, "folder": self._folder, "running": self._running,
-            "file": self._file, "had_one": self._had_one,
-            **({"secret": self._secret, "number": self._number, "process": self._process, "known": sorted(self._known),
-                "traps": self._traps, "offset": self._told_to[0], "held": self._told_to[1].decode("latin-1"),
-                "due": self._due} if self._terminal is not None else {}),
+            "terminal": terminal and terminal.number, "first_process": self.first_process, "limit": self._limit,
+            "clean": self._clean, "first_folder": self._first_folder, "env": self._env, "folder": self._folder,
+            "running": self._running, "file": self._file, "had_one": self._had_one,
+            **({**self._transcript.snapshot(), "due": self._due} if terminal else {}),
         }  # fmt: skip
 
     @classmethod
@@ -95,32 +91,16 @@ class Shell:
 
         Raises KeyError, TypeError, ValueError for what is no snapshot.
         """
-        shell = cls(
-            machine,
-            limit=snapshot["limit"],
-            clean=snapshot["clean"],
-            folder=snapshot["first_folder"],
-            env=snapshot["env"],
-        )
+        limit, clean = snapshot["limit"], snapshot["clean"]
+        shell = cls(machine, limit=limit, clean=clean, folder=snapshot["first_folder"], env=snapshot["env"])
         shell._folder, shell._file, shell._had_one = snapshot["folder"], snapshot["file"], snapshot["had_one"]
-        shell._terminal, shell.first_process = snapshot["terminal"], snapshot["first_process"]
-        if shell._terminal is not None:
-            shell._begin(snapshot["secret"])
-            shell._running, shell._held = bool(snapshot["running"]), snapshot["held"].encode("latin-1")
-            shell._offset, shell._number, shell._due = snapshot["offset"], snapshot["number"], snapshot["due"]
-            shell._process, shell._known, shell._traps = snapshot["process"], set(snapshot["known"]), snapshot["traps"]
+        shell.first_process = snapshot["first_process"]
+        if snapshot["terminal"] is not None:
+            shell._terminal = GuestTerminal(machine.client, snapshot["terminal"])
+            shell._transcript = Transcript.restore(snapshot, limit, clean)
+            shell._running, shell._due = bool(snapshot["running"]), snapshot["due"]
             shell._unsure = shell._running
-            shell._forget()
         return shell
-
-    def _begin(self, secret: str) -> None:
-        self._secret, self._pattern = secret, prompt.pattern(secret)
-        self._offset = self._number = self._process = self._typed = self._due = 0
-        self._known = set[int]()  # processes that were shells
-        self._traps = False  # whether the last prompt listed some
-        self._held = b""  # output in which the beginning of a prompt may be
-        self._status: int | None = None  # of bash itself, once it has ended
-        self._forget()
 
     @property
     def running(self) -> bool:
@@ -130,34 +110,24 @@ class Shell:
     @property
     def untold(self) -> str:
         """The end of what the command that runs has written and no result has held yet, as far as it has been read."""
-        return self._unread() if self.running else ""
-
-    @property
-    def terminal(self) -> int | None:
-        """The guest's number of its terminal; None: it has ended."""
-        return self._terminal
+        return self._transcript.last() if self.running else ""
 
     async def open(self) -> None:
         """Starts bash. Raises GuestError where there is none, Broken where programs inside have taken all terminals,
         SandboxFailure where it does not come to its prompt.
         """
         secret = secrets.token_hex(16)
-        try:
-            opened, _ = await self._machine.client.call(
-                "open_terminal", argv=self._argv(secret), cwd=self._first_folder, echo=False,
-                env={**self._machine.variables, **self._env, **self._variables(secret)},
-            )  # fmt: skip
-        except GuestError as error:
-            if error.code == "ENOSPC":
-                raise Broken(str(error)) from error
-            raise
-        self._terminal, self.first_process = opened["terminal"], opened["process"]
-        self._begin(secret)
+        argv, env = self._argv(secret), {**self._machine.variables, **self._env, **self._variables(secret)}
+        self._terminal, self.first_process = await GuestTerminal.open(
+            self._machine.client, argv, env=env, cwd=self._first_folder, echo=False
+        )  # fmt: skip
+        self._transcript = Transcript(secret, self._limit, self._clean)
+        self._status, self._typed, self._due = None, 0, 0
         try:
             if await self._until_prompt(STARTS_IN_S) is None:
-                said = f"it ended with {self._status}: {self._unread()[:200]}"
+                said = f"it ended with {self._status}: {self._transcript.last()[:200]}"
                 why = "no prompt came" if self._status is None else said
-                raise SandboxFailure("guest", f"{self._argv(secret)[0]} did not start: {why}")
+                raise SandboxFailure("guest", f"{argv[0]} did not start: {why}")
             await self._greet()
         except BaseException:
             await self.close()
@@ -171,7 +141,7 @@ class Shell:
         self.kept()
         if terminal is not None:
             with contextlib.suppress(GuestError, SandboxFailure):
-                await self._machine.client.call("close_terminal", terminal=terminal)
+                await terminal.close()
             await self._remove_file()
 
     async def run(self, command: str, timeout_s: float = 120.0) -> Result:
@@ -199,15 +169,16 @@ class Shell:
 
     async def _begun(self, lines: bytes) -> bool:
         """Types a command; whether there is a shell that it was typed to. Where it raises, nothing has begun."""
-        self._number += 1
+        transcript = self._transcript
+        transcript.number += 1
         try:
             words = await self._words(lines)
-            self._running, self._line, self._due = True, words, self._typed + len(words)
+            self._running, transcript.typed, self._due = True, words, self._typed + len(words)
             self.kept()
             await self._type(words, reset=True)
         except GuestError as error:
             self._running = False
-            self._number -= 1
+            transcript.number -= 1
             self.kept()
             if error.code != ENDED:
                 raise
@@ -218,6 +189,10 @@ class Shell:
             self._running = False
             raise
         return self._running
+
+    async def change_folder(self, folder: str) -> Result:
+        """Raises as `run`; a folder that is not there is an exit code."""
+        return await self.run(f"cd -- {shlex.quote(folder)}", CHANGES_IN_S)
 
     async def more(self, timeout_s: float = 10.0) -> Result:
         """Output of a running command since the last call, once it ends or after `timeout_s`."""
@@ -255,8 +230,8 @@ class Shell:
 
     async def _signal(self, number: int, timeout_s: float) -> Result:
         await self._make_sure_apart()
-        if self._running:
-            await self._machine.client.call("signal_terminal", terminal=self._terminal, signal=number)
+        if self._running and self._terminal is not None:
+            await self._terminal.signal(number)
         return await self._after(timeout_s)
 
     async def _make_sure(self) -> None:
@@ -278,10 +253,15 @@ class Shell:
             return Result("", None, self._folder)
         return await self.more(timeout_s)
 
-    # What the terminal says.
+    # What is typed to the terminal, and what it says.
+
+    def _open_terminal(self) -> GuestTerminal:
+        if self._terminal is None:
+            raise GuestError("ESRCH", "the shell was closed")
+        return self._terminal
 
     async def _type(self, data: bytes, *, reset: bool = False) -> None:
-        await self._machine.client.call("type", data, terminal=self._terminal, reset=reset)
+        await self._open_terminal().type(data, reset=reset)
         self._typed += len(data)
 
     def _argv(self, secret: str) -> list[str]:
@@ -292,11 +272,12 @@ class Shell:
 
     async def _words(self, lines: bytes) -> bytes:
         """What is typed for a command. A long one is put into a file first; it is there until the command has ended."""
-        if (line := prompt.typed(lines, self._number, traps=self._traps)) is not None:
+        number, traps = self._transcript.number, self._transcript.traps
+        if (line := prompt.typed(lines, number, traps=traps)) is not None:
             return line
         self._file = f"/tmp/.command-{secrets.token_hex(8)}"
         await self._machine.client.call("write", lines, path=self._file, mode=0o600)
-        return prompt.typed_by_file(self._file, self._number, traps=self._traps)
+        return prompt.typed_by_file(self._file, number, traps=traps)
 
     async def _remove_file(self) -> None:
         path, self._file = self._file, ""
@@ -311,49 +292,19 @@ class Shell:
         end = clock() + GREETS_IN_S
         while (found := await self._until_prompt(end - clock())) and not found.ready:
             pass
-        self._forget()
-
-    def _forget(self, rest: bytes = b"") -> None:
-        """All has been told but for the rest, and what comes from here on."""
-        self._ends = Ends(self._limit * KEPT_PER_CHARACTER)
-        self._ends.add(rest)
-        self._told_to = self._offset, rest + self._held
+        self._transcript.forget()
 
     async def _read(self, timeout_s: float) -> bool:
         """Takes what comes next, if something comes in time."""
         try:
-            answer, data = await self._machine.client.call(
-                "output", terminal=self._terminal, offset=self._offset, timeout_s=timeout_s,
-                patience_s=timeout_s + CALL_TIMEOUT_S,
-            )  # fmt: skip
+            heard = await self._open_terminal().read(self._transcript.offset, timeout_s)
         except GuestError as error:
             raise SandboxFailure("guest", f"the terminal of the shell is gone: {error}") from error
-        if answer["start"] > self._offset:  # more has come than the guest keeps
-            self._ends.add(self._held)
-            self._ends.skip(answer["start"] - self._offset)
-            self._held = b""
-        self._offset = answer["start"] + len(data)
-        self._held += data
-        self._told_typed = answer["typed"]
-        if not data:
-            self._status = answer["status"]
-        return bool(data)
-
-    def _found(self) -> prompt.ShellPrompt | None:
-        """The prompt that ends the command, if it has come. What precedes it is output."""
-        while match := self._pattern.search(self._held):
-            found = prompt.parse(match)
-            self._ends.add(self._held[: match.start()])
-            self._held = self._held[match.end() :]
-            # Before the command, the lines that bring it have prompts; and the end of a shell within a shell has one
-            # of the number that was then.
-            if found.number == self._number or (found.process in self._known and found.process != self._process):
-                return found
-        mark = self._held.find(b"\x1e", max(0, len(self._held) - LONGEST_PROMPT))
-        end = len(self._held) if mark < 0 else mark
-        self._ends.add(self._held[:end])
-        self._held = self._held[end:]
-        return None
+        self._transcript.add(heard.start, heard.data)
+        self._told_typed = heard.typed
+        if not heard.data:
+            self._status = heard.status
+        return bool(heard.data)
 
     async def _until_prompt(self, timeout_s: float) -> prompt.ShellPrompt | None:
         """None: there was none in time, or the shell has ended: its status is then `_status`."""
@@ -361,10 +312,8 @@ class Shell:
         end, pause = clock() + timeout_s, 0.0
         while True:
             some = await self._read(min(max(end - clock(), 0.0), POLL_S))
-            if found := self._found():
-                self._running = False
-                self._folder, self._process, self._traps = found.folder, found.process, found.traps
-                self._known.add(found.process)
+            if found := self._transcript.find_prompt():
+                self._running, self._folder = False, found.folder
                 return found
             if self._status is not None or clock() >= end + (GRACE_S if some else 0.0):
                 return None
@@ -377,9 +326,8 @@ class Shell:
             return Result("", None, self._folder, ended=True)
         found = await self._until_prompt(timeout_s if self._running else 0.0)
         if self._status is not None:
-            self._ends.add(self._held)
-        output, rest = await self._text(whole=not self._running or self._status is not None)
-        self._forget(rest)
+            self._transcript.end()
+        output = await self._transcript.take(whole=not self._running or self._status is not None)
         self.kept()
         if found and not found.ready:
             await self._greet()
@@ -389,25 +337,3 @@ class Shell:
             await self.close()
             return Result(output, self._status, self._folder, restarted, ended=True)
         return Result(output, found.status if found else None, self._folder, restarted)
-
-    def _unread(self) -> str:
-        head, _, tail, _ = self._written()
-        return shown((head + tail)[-AT_ONCE:], 0, b"", self._limit, clean=self._clean)
-
-    async def _text(self, *, whole: bool) -> tuple[str, bytes]:
-        """What was written, and what of its end is left for later, unless this is the whole of it."""
-        head, missing, tail, rest = self._written(whole=whole)
-        work = functools.partial(shown, head, missing, tail, self._limit, clean=self._clean)
-        # A terminal's commands cost so much each that those of a whole output would hold up everybody else.
-        return await aside(work) if len(head) + len(tail) > AT_ONCE else work(), rest
-
-    def _written(self, *, whole: bool = True) -> tuple[bytes, int, bytes, bytes]:
-        """Both ends of what was written, how many bytes are missing between them, and what is left for later."""
-        head, missing, tail = self._ends.halves()
-        last = tail or head
-        rest = b"" if whole else last[len(last) - unfinished(last, self._clean) :]
-        kept = len(last) - len(rest)
-        head, tail = (head, tail[:kept]) if tail else (head[:kept], b"")
-        for ours in (prompt.TOLD, self._line):  # which set -v tells
-            head, tail = (part.replace(ours, b"") if ours else part for part in (head, tail))
-        return head, missing, tail, rest

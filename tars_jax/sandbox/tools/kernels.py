@@ -1,46 +1,30 @@
-"""Kernels of a computer: cells of Python whose variables live from one to the next."""
+"""Kernels of a computer: cells whose variables live from one to the next, of Python, or of JavaScript by node."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
-import dataclasses
 import json
 import signal
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest.kept import Ends
+from tars_jax.sandbox.computer import guest
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.shell.text import aside, shown
+from tars_jax.sandbox.shell.text import aside
+from tars_jax.sandbox.tools.cell_output import CellOutput, CellResult
 
 LIMIT = 30_000  # characters of each text of a result
-MOST_TEXT = 256 << 10  # bytes that are kept of what a cell writes until it is cut
-MOST_SHOWN = 20  # images, and pages of HTML
-LARGEST_IMAGE = 12 << 20  # bytes, in base64
 LONGEST_LINE = 256 << 10  # bytes: a cell can write to its kernel's stream, and JSON is read on the event loop
 STARTS_IN_S = 120.0
 GRACE_S = 3.0  # for an interrupted cell
-KINDS = ("auto", "jupyter", "python")
+KINDS = ("auto", "jupyter", "python", "node")
+NODE = Path(guest.__file__).with_name("node_kernel.js")
 STILL_RUNNING = "a cell must have ended before the next; one is still running: wait or interrupt it"
-
-
-@dataclasses.dataclass(frozen=True)
-class CellResult:
-    output: str = ""  # stdout and stderr as they came
-    stdout: str = ""
-    stderr: str = ""
-    result: str = ""  # of the last expression
-    result_html: str = ""
-    error: str = ""  # traceback
-    images: tuple[bytes, ...] = ()  # PNG
-    html: tuple[str, ...] = ()  # of what was displayed besides
-    timed_out: bool = False  # it was interrupted
-    restarted: bool = False  # the kernel has ended: the next cell has a new one, without its variables
 
 
 class Kernel:
@@ -48,18 +32,19 @@ class Kernel:
 
     def __init__(
         self, machine: GuestMachine, *, kind: str = "auto", python: str = "python3", folder: str | None = None,
-        env: Mapping[str, str] | None = None, limit: int = LIMIT, programs: str = "",
+        env: Mapping[str, str] | None = None, limit: int = LIMIT, clean: bool = True, programs: str = "",
     ) -> None:  # fmt: skip
         """`python`: whose packages the cells have. `programs`: the folder of the guest's own, if they are elsewhere.
 
         `kind`: "jupyter" for IPython by ipykernel, "python" for a small kernel that needs no package, "auto" for the
-        first that is there.
+        first that is there; "node" for JavaScript, which an interrupt ends. `limit`: characters of each text of a
+        result. `clean`: without escape sequences.
         """
         if kind not in KINDS:
             raise InputError(f"kind of a kernel must be one of {', '.join(KINDS)}; got {kind!r}")
         self._machine, self._kind, self._python = machine, kind, python
         self._programs = programs
-        self._folder, self._env, self._limit = folder, dict(env or {}), limit
+        self._folder, self._env, self._limit, self._clean = folder, dict(env or {}), limit, clean
         self._process: int | None = None
         self._streams: Streams | None = None
         self._cells = 0  # that were sent
@@ -108,30 +93,34 @@ class Kernel:
         """With the next cell."""
 
     async def start(self) -> None:
-        """Raises InputError for kind="jupyter" where that is not installed, SandboxFailure for one that hangs."""
-        if self._kind != "python":
-            check = "import ipykernel, jupyter_client"
-            ran = await self._machine.run([self._python, "-c", check], env=self._env, timeout_s=STARTS_IN_S)
-            if ran.status == 0:
-                self._kind = "jupyter"
-            elif self._kind == "jupyter":
-                raise InputError(
-                    f"kind of a kernel must be 'python' where ipykernel and jupyter_client are not installed for "
-                    f"{self._python} inside (python3 -m pip install ipykernel); got 'jupyter'"
-                )
-            else:
-                self._kind = "python"
-        program = "jupyter_kernel.py" if self._kind == "jupyter" else "kernel.py"
+        """Raises InputError for kind="jupyter" where that is not installed, GuestError where the program is not there,
+        SandboxFailure for one that hangs.
+        """
         self._process, self._streams = await self._machine.pipe(
-            [self._python, f"{self._programs or self._machine.folder}/{program}"], env=self._env, cwd=self._folder,
-            longest_line=LONGEST_LINE, kept=True,
-        )  # fmt: skip
+            await self._argv(), env=self._env, cwd=self._folder, longest_line=LONGEST_LINE, kept=True
+        )
         self._cells, self._behind = 0, False
         self._machine.links.add(self)
         message = await self._next(STARTS_IN_S)
         if message is None or "ready" not in message:
             await self.close()
             raise SandboxFailure("guest", f"the kernel did not start: {'it ended' if message is None else message}")
+
+    async def _argv(self) -> list[str]:
+        """Finds out which kind "auto" is."""
+        if self._kind == "node":
+            return ["node", "-e", NODE.read_text()]
+        if self._kind != "python":
+            check = "import ipykernel, jupyter_client"
+            ran = await self._machine.run([self._python, "-c", check], env=self._env, timeout_s=STARTS_IN_S)
+            if ran.status and self._kind == "jupyter":
+                raise InputError(
+                    f"kind of a kernel must be 'python' where ipykernel and jupyter_client are not installed for "
+                    f"{self._python} inside (python3 -m pip install ipykernel); got 'jupyter'"
+                )
+            self._kind = "python" if ran.status else "jupyter"
+        program = "jupyter_kernel.py" if self._kind == "jupyter" else "kernel.py"
+        return [self._python, f"{self._programs or self._machine.folder}/{program}"]
 
     @property
     def kind(self) -> str:
@@ -216,7 +205,7 @@ class Kernel:
     async def _result(self, timeout_s: float) -> CellResult:
         clock = asyncio.get_running_loop().time
         end = clock() + timeout_s
-        said = _Said()
+        said = CellOutput(self._limit, self._clean)
         timed_out = restarted = False
         while True:
             try:
@@ -236,7 +225,7 @@ class Kernel:
             if "done" in message:
                 break
             said.add(message)
-        return await aside(partial(said.result, self._limit, timed_out=timed_out, restarted=restarted))
+        return await aside(partial(said.result, timed_out=timed_out, restarted=restarted))
 
     async def _next(self, timeout_s: float) -> dict[str, Any] | None:
         """None: the kernel has ended, or what it says is no message."""
@@ -258,54 +247,3 @@ def _message(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return message if isinstance(message, dict) else None
-
-
-class _Said:
-    """What a cell says, as far as it is kept."""
-
-    def __init__(self) -> None:
-        self._texts = {name: Ends(MOST_TEXT) for name in ("output", "stdout", "stderr", "result", "error")}
-        self._page = _Pieces(MOST_TEXT)
-        self._pages, self._images = _Pieces(MOST_TEXT), _Pieces(LARGEST_IMAGE)
-
-    def add(self, message: Mapping[str, Any]) -> None:
-        more = bool(message.get("more"))
-        in_pieces = {"image": self._images, "html": self._pages, "result_html": self._page}
-        for field, value in message.items():
-            if not isinstance(value, str):
-                continue
-            if field in ("result", "error"):
-                self._texts[field].add(value.encode(errors="replace"))
-            elif field == "text":
-                for name in ("output", "stderr" if message.get("stream") == "stderr" else "stdout"):
-                    self._texts[name].add(value.encode(errors="replace"))
-            elif field in in_pieces:
-                in_pieces[field].add(value, more)
-
-    def result(self, limit: int, *, timed_out: bool, restarted: bool) -> CellResult:
-        images: list[bytes] = []
-        for image in self._images.whole:
-            with contextlib.suppress(ValueError):
-                images.append(base64.b64decode(image))
-        return CellResult(
-            **{name: shown(*text.halves(), limit) for name, text in self._texts.items()}, images=tuple(images),
-            html=tuple(self._pages.whole), result_html="".join(self._page.whole[:1]), timed_out=timed_out,
-            restarted=restarted,
-        )  # fmt: skip
-
-
-class _Pieces:
-    """Texts that come in pieces. One that is longer than `limit` is left out, and all behind the first few."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit, self.whole = limit, list[str]()
-        self._begun, self._size = list[str](), 0
-
-    def add(self, piece: str, more: bool) -> None:
-        self._size += len(piece)
-        if self._size <= self._limit:
-            self._begun.append(piece)
-        if not more:
-            if self._size <= self._limit and len(self.whole) < MOST_SHOWN:
-                self.whole.append("".join(self._begun))
-            self._begun, self._size = [], 0

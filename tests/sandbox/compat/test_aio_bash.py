@@ -93,6 +93,11 @@ def test_sessions_of_node_remember(sandbox: Any) -> None:
     wrong = sandbox.nodejs.execute_code(code="null.x", session_id=id).data
     (error,) = [each for each in wrong.outputs if each.output_type == "error"]
     assert (wrong.status, error.ename) == ("error", "TypeError")
+    empty = sandbox.nodejs.execute_code(code="throw ''", session_id=id).data
+    assert (empty.status, empty.exit_code, empty.outputs[0].evalue) == ("error", 1, "")
+    long = "console.log('\\u{1f600}'.repeat(100_000)); console.error('\\x1b[31mred\\r\\n')"
+    told = sandbox.nodejs.execute_code(code=long, session_id=id).data
+    assert (told.stdout, told.stderr) == ("\U0001f600" * 100_000 + "\n", "\x1b[31mred\r\n\n")
     assert sandbox.nodejs.execute_code(code="a", session_id=id).data.status == "ok"
     session = sandbox.nodejs.get_session(id).data.session
     assert session.state == "IDLE" and time.time() * 1000 - session.created_at < 600_000
@@ -101,6 +106,9 @@ def test_sessions_of_node_remember(sandbox: Any) -> None:
     assert "/usr" in sandbox.nodejs.execute_code(code="process.cwd()", session_id=id).data.outputs[0].data["text/plain"]
     stuck = sandbox.nodejs.execute_code(code="for (;;);", session_id=id, timeout=1).data
     assert stuck.status == "timeout" and id not in sandbox.nodejs.list_sessions().data.sessions
+    with refused(409):
+        sandbox.nodejs.execute_code(code="process.exit(0)", session_id=id)
+    assert id not in sandbox.nodejs.list_sessions().data.sessions
 
 
 def test_files_become_markdown(sandbox: Any, server: tuple[str, Path]) -> None:

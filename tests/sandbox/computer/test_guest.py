@@ -94,6 +94,33 @@ def test_output_of_a_program_is_bytes_and_bounded(tmp_path: Path) -> None:
     with_guest(tmp_path, work)
 
 
+def test_what_a_program_leaves_in_the_background_goes_on_and_one_whose_caller_leaves_ends(tmp_path: Path) -> None:
+    async def work(_: LocalGuest, machine: GuestMachine) -> None:
+        writes = "(for i in 1 2 3 4; do sleep 0.1; seq 20000; seq 20000 >&2; done; touch lived) & test -c /dev/stdin"
+        assert (await machine.run(["sh", "-c", writes])).status == 0  # without input, it has none
+        assert await until(lambda: (tmp_path / "lived").exists())  # though nobody hears it
+        waiting = asyncio.create_task(machine.run(["sh", "-c", "touch begun; sleep 61.5 & sleep 61.5"]))
+        await until(lambda: (tmp_path / "begun").exists())
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        sleeping = ["sh", "-c", "grep -lsz '61[.]5' /proc/[0-9]*/cmdline"]
+        assert not (await machine.run(sleeping)).stdout
+
+    with_guest(tmp_path, work)
+
+
+def test_a_program_may_write_as_much_as_its_caller_takes(tmp_path: Path) -> None:
+    async def work(_: LocalGuest, machine: GuestMachine) -> None:
+        both = ["sh", "-c", "head -c 16777216 /dev/zero; head -c 16777217 /dev/zero >&2"]
+        ran = await machine.run(both, limit=16 << 20)
+        assert (len(ran.stdout), ran.stdout_cut, len(ran.stderr), ran.stderr_cut) == (16 << 20, 0, 16 << 20, 1)
+        with pytest.raises(GuestError, match="limit must be a whole number from 2 to 16777216; got 16777217"):
+            await machine.run(both, limit=(16 << 20) + 1)
+
+    with_guest(tmp_path, work)
+
+
 def test_orphans_are_reaped(tmp_path: Path) -> None:
     async def work(guest: LocalGuest, machine: GuestMachine) -> None:
         await machine.run(["sh", "-c", "for i in 1 2 3 4 5; do (setsid sleep 0.1 &) ; done"])

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tars_jax import InputError
+from tars_jax.sandbox.compat.harbor.commands import MOST_OUTPUT, run_command
 from tars_jax.sandbox.computer import transfers
-from tars_jax.sandbox.computer.commands import MOST_OUTPUT, run_command
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.transfers import list_files, put_file, put_folder, take_file, take_folder
@@ -45,25 +45,22 @@ def test_a_command_says_what_it_wrote_and_how_it_ended() -> None:
         left = await run_command(computer, "sleep 300 & echo started")  # it holds the output open
         assert left.stdout == b"started\n" and time.monotonic() - begin < 60
         assert (await run_command(computer, "cat")).status == 0  # there is no input
-        assert (await run_command(computer, "ls $TARS_JAX_RUN/command-*")).stdout.count(b"\n") == 2  # its own two
+        assert (await run_command(computer, "test -c /dev/stdin")).status == 0  # some look at what it is
 
     in_a_computer(use)
 
 
-def test_long_output_keeps_both_ends_and_a_command_that_removes_it_has_none() -> None:
+def test_long_output_keeps_both_ends() -> None:
     async def use(computer: Computer) -> None:
         long = (
             await run_command(computer, f"echo begin; head -c {MOST_OUTPUT} /dev/zero | tr '\\0' x; echo; echo end")
         ).stdout
         assert long.startswith(b"begin\n") and long.endswith(b"end\n") and b"\n[11 bytes left out]\n" in long
-        assert (await run_command(computer, "rm $TARS_JAX_RUN/command-*; echo a")).stdout == b""
-        other = await run_command(computer, 'f=$(readlink /proc/$$/fd/1); rm "$f"; ln -s /etc/passwd "$f"; echo a')
-        assert other.stdout == b""
 
     in_a_computer(use)
 
 
-def test_commands_go_on_where_the_folder_of_their_output_was_removed_or_replaced() -> None:
+def test_commands_go_on_where_the_session_s_folder_was_removed_or_replaced() -> None:
     async def use(computer: Computer) -> None:
         for other in ("rm -rf $X", "rm -rf $X; touch $X", "rm -rf $X; mkdir /b; ln -s /b $X", "rm -rf /run"):
             await run_command(computer, f"X=$TARS_JAX_RUN; {other}")

@@ -81,6 +81,8 @@ def test_commands(client: httpx.Client, guest: tuple[str, Path]) -> None:
     assert said["output"].startswith(":") and said["output"].endswith(f"{guest[1]}\n")
     assert client.post("/execute", json={"command": "echo 'a  b'"}).json()["output"] == "a  b\n"
     assert client.post("/execute", json={"command": ["no-such-program"]}).status_code == 500
+    long = client.post("/execute", json={"command": "yes | head -c 9000000", "shell": True}).json()
+    assert long["output"] == "y\n" * 4_500_000
     for wrong in ([], None, [1], "echo 'open"):
         assert client.post("/execute", json={"command": wrong}).status_code == 400
     assert client.post("/execute", content=b"{").status_code == 400

@@ -91,7 +91,7 @@ def test_nothing_that_is_written_looks_like_the_prompt(tmp_path: Path) -> None:
         listing = await says(shell, "env; set; declare -p; printf '\\036a\\036'; echo end")
         assert "PROMPT_COMMAND" in listing and listing.endswith("end\n")
         # The prompt of another command, replayed from what a terminal has recorded.
-        secret = shell._pattern.pattern[4:36].decode()
+        secret = shell.snapshot()["secret"]
         result = await shell.run(f"printf '\\036{secret}:1:1:1:0:/\\036\\036more'; sleep 0.3; echo end; false")
         assert (result.exit_code, result.output) == (1, "moreend\n")
         assert await says(shell, "echo next") == "next\n"

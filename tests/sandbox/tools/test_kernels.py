@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -127,6 +128,23 @@ def test_a_kernel_that_is_not_installed_is_named(tmp_path: Path) -> None:
                 assert (await kernel.run("6 * 7")).result == "42"
 
     asyncio.run(live())
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_cells_of_node_share_their_variables(tmp_path: Path) -> None:
+    async def work(kernel: Kernel) -> None:
+        ran = await kernel.run("const x = 20; console.log('\\x1b[31mred'); console.error('e'); x + 1")
+        assert (ran.stdout, ran.stderr, ran.result, ran.error) == ("red\n", "e\n", "21", "")
+        other = Kernel.restore(kernel._machine, json.loads(json.dumps(kernel.snapshot())))
+        assert (await other.run("await Promise.resolve(x)")).result == "20"
+        wrong = await other.run("null.x")
+        assert (wrong.error_name, wrong.error[:10], wrong.result) == ("TypeError", "TypeError:", "")
+        late = await other.run("for (;;);", 0.3)  # an interrupt ends it
+        assert late.timed_out and late.restarted
+        assert (await other.run("x")).error_name == "ReferenceError"
+        await other.close()
+
+    with_kernel(tmp_path, "node", work)
 
 
 @pytest.mark.parametrize("kind", ["python", pytest.param("jupyter", marks=pytest.mark.full)])

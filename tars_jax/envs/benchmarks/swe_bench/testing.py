@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from tars_jax.envs.benchmarks.swe_bench.script import TESTBED, eval_script
 from tars_jax.sandbox.computer.computer import Computer
+from tars_jax.sandbox.shell.output import outputs
 from tars_jax.sandbox.tools.files import Files
 
 # One after another, each on the tree as it was, until one does it.
@@ -20,7 +19,6 @@ APPLIES = (
 PATCH, SCRIPT = "/tmp/patch.diff", "/eval.sh"
 NOT_APPLIED, TIMED_OUT = ">>>>> Patch Apply Failed", "Timeout error: {:g} seconds exceeded."
 LARGEST_LOG = 32 << 20  # bytes
-LINGERS_S = 2.0  # for output, where a program that the tests have started holds it open
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,27 +50,8 @@ async def tried(computer: Computer, record: Mapping[str, Any], patch: str, timeo
 
 async def _ran(computer: Computer, timeout_s: float) -> Tried:
     """The script's output is read as it comes, out of reach of what it runs."""
-    machine = computer.machine
-    process, (reader, writer) = await machine.pipe(["bash", "-c", f"exec bash {SCRIPT} 2>&1"], cwd=TESTBED)
-    log = bytearray()
-
-    async def read() -> None:
-        while data := await reader.read(1 << 16):
-            log.extend(data[: max(LARGEST_LOG - len(log), 0)])
-
-    reading = asyncio.create_task(read())
-    try:
-        status = await machine.wait(process, timeout_s)
-        if status is None:
-            await machine.kill(process)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(reading), LINGERS_S)
-    finally:
-        reading.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await reading
-        writer.close()
-    text = log.decode(errors="replace")
-    if status is None:
-        return Tried(True, f"{text}\n\n{TIMED_OUT.format(timeout_s)}", True)
-    return Tried(True, text)
+    ran = await computer.machine.run(
+        ["bash", SCRIPT], cwd=TESTBED, timeout_s=timeout_s, limit=LARGEST_LOG, merge=True
+    )  # fmt: skip
+    text, _ = outputs(ran, LARGEST_LOG, "replace")
+    return Tried(True, f"{text}\n\n{TIMED_OUT.format(timeout_s)}" if ran.timed_out else text, ran.timed_out)

@@ -24,6 +24,9 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
 _CODES = {"ENOENT": 404, "ENOTDIR": 404, "EACCES": 403, "EPERM": 403, "EFBIG": 413, "ENOSPC": 507, "EEXIST": 409}
 
 
+BUSY = "a command is still running in this session: wait for it, write to it or kill it"
+
+
 class Failed(Exception):
     """An answer without success."""
 
@@ -53,6 +56,14 @@ def session_name(fields: Fields, name: str = "id") -> str:
     if not 0 < len(text) <= 200 or not text.isprintable():
         raise fields.error(name, "1 to 200 printable characters")
     return text
+
+
+def session_folder(fields: Fields) -> str | None:
+    """`exec_dir`, where a session begins or goes to."""
+    folder = fields.optional_text("exec_dir")
+    if folder is not None and not folder.startswith("/"):
+        raise fields.error("exec_dir", "an absolute path")
+    return folder
 
 
 def iso(seconds: float) -> str:

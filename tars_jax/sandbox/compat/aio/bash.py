@@ -10,9 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering, iso, session_name
-from tars_jax.sandbox.compat.aio.bash_session import LARGEST_READ, SLICE_S, BashSession, Command
+from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering, iso, session_folder, session_name
+from tars_jax.sandbox.compat.aio.bash_session import SLICE_S, BashSession, Command
 from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.shell.split_shell import LARGEST_READ
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, MOST_SESSIONS, NamedSessions
 from tars_jax.web.gate import read_fields, text_map
@@ -43,12 +44,12 @@ class BashRoutes:
         wait_s = 0.0 if body.flag("async_mode") else body.number("timeout", LONGEST_S, 0, LONGEST_S)
         hard_s = body.number("hard_timeout", LONGEST_S, 0.001, LONGEST_S)
         session = await self._session_of(body)
-        command = await session.run(body.text("command"), _folder(body), _variables(body), wait_s, hard_s)
-        (stdout, offset), (stderr, stderr_offset) = await session.written(command.begins)
+        command = await session.run(body.text("command"), session_folder(body), _variables(body), wait_s, hard_s)
+        stdout, stderr = await session.written(command.begins)
         return answer(
             {
-                "session_id": session.id, **command.to_json(), "stdout": cut(stdout, limit),
-                "stderr": cut(stderr, limit), "offset": offset, "stderr_offset": stderr_offset,
+                "session_id": session.id, **command.to_json(), "stdout": cut(stdout.text, limit),
+                "stderr": cut(stderr.text, limit), "offset": stdout.end, "stderr_offset": stderr.end,
             }
         )  # fmt: skip
 
@@ -64,16 +65,16 @@ class BashRoutes:
         wait_s = body.number("wait_timeout", 30.0, 0, LONGEST_S) if body.flag("wait") else 0.0
         end = time.monotonic() + wait_s
         await session.look()
-        while (found := await session.written(begins)) and not (found[0][0] or found[1][0]):
+        while (found := await session.written(begins)) and not any(stream.text for stream in found):
             rest = end - time.monotonic()
             if rest <= 0 or not session.running:
                 break
             await session.look(min(rest, SLICE_S))
-        (stdout, offset), (stderr, stderr_offset) = found
+        stdout, stderr = found
         return answer(
             {
-                "session_id": session.id, "stdout": stdout, "stderr": stderr, "offset": offset,
-                "stderr_offset": stderr_offset, "command": None if command is None else command.to_json(),
+                "session_id": session.id, "stdout": stdout.text, "stderr": stderr.text, "offset": stdout.end,
+                "stderr_offset": stderr.end, "command": None if command is None else command.to_json(),
             }
         )  # fmt: skip
 
@@ -103,7 +104,7 @@ class BashRoutes:
         if body.value("snapshot_path") is not None:
             raise body.error("snapshot_path", "left out, as sessions begin without one here")
         id = session_name(body, "session_id")
-        return answer(self._to_json(await self._open(id, _folder(body))))
+        return answer(self._to_json(await self._open(id, session_folder(body))))
 
     async def end(self, request: Request) -> Response:
         await self._sessions.close_one(request.path_params["id"])
@@ -148,10 +149,3 @@ def _variables(body: Fields) -> dict[str, str]:
     if wrong := [name for name in variables if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)]:
         raise body.error("env", f"names of variables; got {wrong[0]!r:.80}")
     return variables
-
-
-def _folder(body: Fields) -> str | None:
-    folder = body.optional_text("exec_dir")
-    if folder is not None and not folder.startswith("/"):
-        raise body.error("exec_dir", "an absolute path")
-    return folder

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import dataclasses
 import time
 from typing import Any
 
@@ -13,10 +12,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, session_name
+from tars_jax.sandbox.compat.aio.cells import KernelSession, error_output, status_of, streams
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
 from tars_jax.sandbox.shell.output import outputs
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.sandbox.tools.kernels import CellResult, Kernel
+from tars_jax.sandbox.tools.cell_output import CellResult
+from tars_jax.sandbox.tools.kernels import Kernel
 from tars_jax.sandbox.tools.named_sessions import NamedSessions
 from tars_jax.web.gate import read_fields
 from tars_jax.web.protocol import Fields
@@ -26,19 +27,6 @@ KERNEL = "python3"
 DEFAULT_S, LONGEST_S = 30.0, 300.0
 LIMIT = 30_000  # characters of each output
 LANGUAGES = {"python": ("python3", "Python"), "javascript": ("node", "Node.js")}
-
-
-@dataclasses.dataclass
-class KernelSession:
-    kernel: Kernel
-    count: int = 0
-    busy: int = 0
-
-    async def is_busy(self) -> bool:
-        return self.busy > 0
-
-    async def close(self) -> None:
-        await self.kernel.close()
 
 
 class KernelRoutes:
@@ -89,18 +77,13 @@ class KernelRoutes:
         try:
             ran = await self._machine.run([LANGUAGES[language][0], "-"], code.encode(), cwd=cwd, timeout_s=timeout_s)
         except GuestError as error:
-            if error.code == "input" and "argv" in str(error):
+            if error.is_no_program:
                 raise absent(LANGUAGES[language][1]) from error
             raise
         stdout, stderr = (cut(text, LIMIT) for text in outputs(ran, 1 << 20))
-        status = "timeout" if ran.timed_out else "error" if ran.status else "ok"
-        streams = [
-            {"output_type": "stream", "name": name, "text": text}
-            for name, text in (("stdout", stdout), ("stderr", stderr))
-            if text
-        ]
+        status = status_of(ran)
         trace = stderr.splitlines() if status == "error" else None
-        said = {"status": status, "outputs": streams, "stdout": stdout, "stderr": stderr}
+        said = {"status": status, "outputs": streams(stdout, stderr), "stdout": stdout, "stderr": stderr}
         return answer({**common, **said, "exit_code": ran.status, "traceback": trace, "session_id": None})
 
     async def languages(self, request: Request) -> Response:
@@ -195,11 +178,7 @@ def _status(ran: CellResult) -> str:
 
 def _outputs(ran: CellResult, count: int) -> list[dict[str, Any]]:
     """Outputs of a cell in nbformat's shape."""
-    outputs: list[dict[str, Any]] = [
-        {"output_type": "stream", "name": name, "text": text}
-        for name, text in (("stdout", ran.stdout), ("stderr", ran.stderr))
-        if text
-    ]
+    outputs = streams(ran.stdout, ran.stderr)
     pictures = [{"image/png": base64.b64encode(image).decode()} for image in ran.images]
     for data in [*pictures, *({"text/html": page} for page in ran.html)]:
         outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
@@ -209,5 +188,5 @@ def _outputs(ran: CellResult, count: int) -> list[dict[str, Any]]:
     error = ran.error or ("KernelDied: the kernel has ended; the next cell has a new one" if ran.restarted else "")
     if error:
         name, _, value = error.rstrip("\n").rpartition("\n")[2].partition(": ")
-        outputs.append({"output_type": "error", "ename": name, "evalue": value, "traceback": error.splitlines()})
+        outputs.append(error_output(name, value, error))
     return outputs

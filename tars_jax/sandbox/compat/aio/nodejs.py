@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import json
 import posixpath
 import secrets
 import time
-from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -17,47 +15,34 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering, session_name
-from tars_jax.sandbox.computer.guest.processes import MOST_OUTPUT
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
-from tars_jax.sandbox.shell.output import outputs
+from tars_jax.sandbox.compat.aio.cells import KernelSession, error_output, status_of, streams
+from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
+from tars_jax.sandbox.shell.output import MOST_OUTPUT, outputs
+from tars_jax.sandbox.tools.cell_output import CellResult
 from tars_jax.sandbox.tools.files import Files
+from tars_jax.sandbox.tools.kernels import Kernel
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, NamedSessions
 from tars_jax.web.gate import read_fields, text_map
 from tars_jax.web.protocol import Fields
 
-SESSION = Path(__file__).with_name("node_session.js")
 MOST_SESSIONS = 16
-LONGEST_LINE = 16 << 20  # bytes that a session answers with
+LONGEST_OUTPUT = 16 << 20  # characters of each stream of a cell
 DEFAULT_S = 300.0
 IDLE_S = 86_400
 
 
 @dataclasses.dataclass
-class NodeSession:
-    machine: GuestMachine
-    id: str
-    folder: str
-    process: int
-    streams: Streams
+class NodeSession(KernelSession):
+    id: str = ""
+    folder: str = ""
     idle_s: int = IDLE_S
-    executing: bool = False
-    made: float = dataclasses.field(default_factory=time.time)
     used: float = dataclasses.field(default_factory=time.time)
-    count: int = 0
-
-    async def is_busy(self) -> bool:
-        return self.executing
-
-    async def close(self) -> None:
-        self.streams[1].close()
-        with contextlib.suppress(GuestError):
-            await self.machine.kill(self.process)
 
     def to_json(self) -> dict[str, Any]:
         return {
             "session_id": self.id, "cwd": self.folder, "created_at": self.made * 1000, "last_used": self.used * 1000,
             "max_idle_time": self.idle_s * 1000, "age_seconds": int(time.time() - self.used),
-            "state": "EXECUTING" if self.executing else "IDLE",
+            "state": "EXECUTING" if self.busy else "IDLE",
         }  # fmt: skip
 
 
@@ -100,9 +85,7 @@ class NodeRoutes:
         finally:
             with contextlib.suppress(GuestError):
                 await self._files.remove(folder, all=True)
-        stdout, stderr = outputs(ran)
-        status = "timeout" if ran.timed_out else "error" if ran.status else "ok"
-        return answer(_executed(code, status, stdout, stderr, ran.status or 0, None))
+        return answer(_executed(code, status_of(ran), *outputs(ran), ran.status or 0))
 
     async def info(self, request: Request) -> Response:
         versions = []
@@ -137,7 +120,7 @@ class NodeRoutes:
         session, body = self._sessions.known(request.path_params["id"]), await read_fields(request)
         session.idle_s = body.integer("max_idle_time", session.idle_s, 1, 1 << 31) or session.idle_s
         if (folder := body.optional_text("cwd")) is not None:
-            await self._answer(session, f"process.chdir({json.dumps(folder)})", DEFAULT_S)
+            await self._run(session, f"process.chdir({json.dumps(folder)})", DEFAULT_S)
             session.folder = folder
         return answer({"updated": True, "session": session.to_json()})
 
@@ -151,75 +134,56 @@ class NodeRoutes:
     async def _in_session(self, body: Fields, code: str, limit_s: float) -> dict[str, Any]:
         id = session_name(body, "session_id")
         session = await self._open(id, body)
-        said = await self._answer(session, code, limit_s)
+        cell = await self._run(session, code, limit_s)
         session.count += 1
-        if said is None:
-            return {**_executed(code, "timeout", "", "", 124, None), "session_id": id}
-        status = "error" if said["error"] else "ok"
-        executed = _executed(code, status, said["stdout"], said["stderr"], int(status == "error"), said)
+        if cell.timed_out:
+            return {**_executed(code, "timeout", "", "", 124), "session_id": id}
+        status = "error" if cell.error_name else "ok"
+        executed = _executed(code, status, cell.stdout, cell.stderr, int(status == "error"), cell)
         return {**executed, "session_id": id, "execution_count": session.count}
 
-    async def _answer(self, session: NodeSession, code: str, limit_s: float) -> dict[str, Any] | None:
-        """None: it took longer than `limit_s`, and the session has ended with it."""
-        if session.executing:
+    async def _run(self, session: NodeSession, code: str, limit_s: float) -> CellResult:
+        """Where it takes longer than `limit_s`, or the program exits, the session has ended with it."""
+        if session.busy:
             raise Failed(409, f"session {session.id!r} is executing")
-        reader, writer = session.streams
-        session.executing, session.used = True, time.time()
+        session.busy, session.used = 1, time.time()
         try:
-            async with asyncio.timeout(limit_s):
-                writer.write(json.dumps({"code": code}).encode() + b"\n")
-                await writer.drain()
-                line = await reader.readline()
-            if not line:
-                await self._close(session)
-                raise Failed(409, f"session {session.id!r} has ended: its program exited")
-            said: dict[str, Any] = json.loads(line)
-            return said
-        except TimeoutError:
-            await self._close(session)
-            return None
-        except (OSError, ValueError) as error:
-            await self._close(session)
-            raise Failed(409, f"session {session.id!r} has ended: {error!s:.200}") from error
+            cell = await session.kernel.run(code, limit_s)
         finally:
-            session.executing = False
+            session.busy = 0
+        if (cell.timed_out or cell.restarted) and self._sessions.named.get(session.id) is session:
+            await self._sessions.close_one(session.id)
+        if cell.restarted and not cell.timed_out:
+            raise Failed(409, f"session {session.id!r} has ended: its program exited")
+        return cell
 
     async def _open(self, id: str, body: Fields) -> NodeSession:
         folder = body.optional_text("cwd") or self._machine.home
         idle_s = body.integer("max_idle_time", IDLE_S, 1, 1 << 31) or IDLE_S
 
         async def make() -> NodeSession:
-            argv = ["node", "-e", SESSION.read_text()]
+            kernel = Kernel(self._machine, kind="node", folder=folder, limit=LONGEST_OUTPUT, clean=False)
             try:
-                process, streams = await self._machine.pipe(argv, cwd=folder, longest_line=LONGEST_LINE)
+                await kernel.start()
             except GuestError as error:
                 raise _without_node(error) from error
-            return NodeSession(self._machine, id, folder, process, streams, idle_s)
+            return NodeSession(kernel, id=id, folder=folder, idle_s=idle_s)
 
         return await self._sessions.open(id, make)
 
-    async def _close(self, session: NodeSession) -> None:
-        if self._sessions.named.get(session.id) is session:
-            await self._sessions.close_one(session.id)
-
 
 def _without_node(error: GuestError) -> Exception:
-    return absent("node (the computer has none)") if error.code == "ENOENT" else error
+    return absent("node (the computer has none)") if error.is_no_program else error
 
 
 def _executed(
-    code: str, status: str, stdout: str, stderr: str, exit_code: int, said: dict[str, Any] | None
+    code: str, status: str, stdout: str, stderr: str, exit_code: int, cell: CellResult | None = None
 ) -> dict[str, Any]:
-    streams = (("stdout", stdout), ("stderr", stderr))
-    told: list[dict[str, Any]] = [
-        {"output_type": "stream", "name": name, "text": text} for name, text in streams if text
-    ]
-    if said and said["error"]:
-        name, text = said["error"]["name"], said["error"]["text"]
-        told.append({"output_type": "error", "ename": name, "evalue": text.partition("\n")[0],
-                     "traceback": text.splitlines()})  # fmt: skip
-    elif said and said["value"] is not None:
-        told.append({"output_type": "execute_result", "data": {"text/plain": said["value"]}})
+    told = streams(stdout, stderr)
+    if cell and cell.error_name:
+        told.append(error_output(cell.error_name, cell.error.partition("\n")[0], cell.error))
+    elif cell and cell.result:
+        told.append({"output_type": "execute_result", "data": {"text/plain": cell.result}})
     return {
         "language": "javascript", "status": status, "code": code, "outputs": told, "stdout": stdout, "stderr": stderr,
         "exit_code": exit_code,

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import math
-import shlex
 import time
 from collections import deque
 from typing import Any
 
-from tars_jax.sandbox.compat.aio.answers import Failed
+from tars_jax.sandbox.compat.aio.answers import BUSY, Failed
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell import RESTARTED, Result, Shell, ShellBusy
 from tars_jax.sandbox.shell.following import Limits, follow
@@ -20,7 +19,6 @@ TRUNCATED = 30_000  # characters of an output that a client has not asked for wh
 LIMIT = 200_000  # of one that it has
 MOST_RECORDS = 50
 STATUSES = {"killed": "hard_timeout", "quiet": "no_change_timeout"}
-CHANGES_IN_S = 5.0  # for a change of folder
 
 
 @dataclasses.dataclass
@@ -78,7 +76,7 @@ class ShellSession:
     async def change_folder(self, folder: str, strict: bool) -> None:
         if self._waited or self._shell.running:
             await self.look()
-        changed = await self._shell.run(f"cd -- {shlex.quote(folder)}", CHANGES_IN_S)
+        changed = await self._shell.change_folder(folder)
         if changed.exit_code and strict:
             raise Failed(400, f"exec_dir must be a folder; got {folder!r:.200}")
         self.folder = changed.folder
@@ -89,7 +87,7 @@ class ShellSession:
         """Runs a command until it ends, is silent too long, or has had its time; `hard_s` kills it."""
         await self.look()
         if self.running or self._waited:
-            raise ShellBusy("a command is still running in this session: wait for it, write to it or kill it")
+            raise ShellBusy(BUSY)
         record = CommandRecord(self.folder, command)
         limits = Limits(
             wait_s, self.no_change_s if no_change_s is None else no_change_s, math.inf if hard_s is None else hard_s

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, iso, session_name
+from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, iso, session_folder, session_name
 from tars_jax.sandbox.compat.aio.shell_session import TRUNCATED, ShellSession
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell.text import cut
@@ -46,7 +46,7 @@ class ShellRoutes:
         wait_s = body.number("timeout", LONGEST_S, 0, LONGEST_S)
         quiet_s = body.number("no_change_timeout", -1, 0, LONGEST_S)
         hard_s = body.number("hard_timeout", -1, 0, LONGEST_S)
-        folder = _folder(body)
+        folder = session_folder(body)
         session = await self._session_of(body)
         if folder is not None:
             await session.change_folder(folder, body.flag("strict"))
@@ -103,7 +103,9 @@ class ShellRoutes:
     async def create(self, request: Request) -> Response:
         body = await read_fields(request)
         id = session_name(body)
-        session = await self._open(id, _folder(body), body.number("no_change_timeout", NO_CHANGE_S, 0, LONGEST_S))
+        session = await self._open(
+            id, session_folder(body), body.number("no_change_timeout", NO_CHANGE_S, 0, LONGEST_S)
+        )
         return answer({"session_id": session.id, "working_dir": session.folder})
 
     async def update(self, request: Request) -> Response:
@@ -159,10 +161,3 @@ class ShellRoutes:
             return session
 
         return await self._sessions.open(id, make)
-
-
-def _folder(body: Fields) -> str | None:
-    folder = body.optional_text("exec_dir")
-    if folder is not None and not folder.startswith("/"):
-        raise body.error("exec_dir", "an absolute path")
-    return folder

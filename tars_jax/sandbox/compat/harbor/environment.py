@@ -20,9 +20,9 @@ from harbor.utils.path_filter import filter_paths_by_patterns
 
 from tars_jax import InputError
 from tars_jax.sandbox.compat.harbor.asked import ROOT, ComputerOptions, allowed_entries, is_excluded, users, why_not
+from tars_jax.sandbox.compat.harbor.commands import run_command
 from tars_jax.sandbox.compat.harbor.owner import leave, shared_images
 from tars_jax.sandbox.compat.harbor.reach import Reach
-from tars_jax.sandbox.computer.commands import run_command
 from tars_jax.sandbox.computer.computer import Computer
 from tars_jax.sandbox.computer.images import Images, checked
 from tars_jax.sandbox.computer.launching import GONE

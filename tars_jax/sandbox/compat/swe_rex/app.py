@@ -19,10 +19,9 @@ from tars_jax import InputError
 from tars_jax.sandbox.compat.swe_rex.bash import Action, SweRexSession
 from tars_jax.sandbox.compat.swe_rex.repeats import Repeats
 from tars_jax.sandbox.compat.swe_rex.transfers import STATUS, Transfer, swerex, transfer_of
-from tars_jax.sandbox.computer.guest.processes import MOST_OUTPUT
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.shell.output import outputs
+from tars_jax.sandbox.shell.output import MOST_OUTPUT, outputs
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, MOST_SESSIONS, NamedSessions
 from tars_jax.web.forms import read_parts

@@ -16,7 +16,7 @@ from typing import Any
 
 HEAD = struct.Struct("!II")
 MOST_JSON = 8 << 20  # bytes
-MOST_BYTES = 8 << 20
+MOST_BYTES = 33 << 20  # what a program has written is the most (program_runs.py)
 PIECE = 4 << 20  # what one call reads or writes of a file
 
 

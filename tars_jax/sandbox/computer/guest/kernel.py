@@ -4,9 +4,9 @@
 
 Reads {"code": TEXT, "cell": NUMBER} and writes, a JSON object a line: {"ready": PROCESS} once, and for each cell any
 number of {"stream": "stdout" or "stderr", "text"}, {"result": TEXT}, {"result_html": HTML}, {"html": HTML that was
-displayed}, {"image": PNG in base64}, {"error": TRACEBACK}, and at last {"done": true, "cell": NUMBER}. What is long
-comes in pieces, all but the last with {"more": true}: who reads takes no line of any length. A line that is none, as a
-host that was killed leaves it, is left out.
+displayed}, {"image": PNG in base64}, {"error": TRACEBACK}, before which node_kernel.js says {"error_name": CLASS}, and
+at last {"done": true, "cell": NUMBER}. What is long comes in pieces, all but the last with {"more": true}: who reads
+takes no line of any length. A line that is none, as a host that was killed leaves it, is left out.
 SIGINT interrupts a cell; on Windows, CTRL_BREAK.
 """
 

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 WORKERS = 8
+LONGEST_S = 86_400.0  # of one wait: the kernel takes no more than 24 days
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
@@ -112,7 +113,7 @@ class Loop:
     def run(self, each_time: Callable[[], None]) -> None:
         """Runs until `stopped`; `each_time` is called whenever something woke it."""
         while not self.stopped:
-            timeout = max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
+            timeout = min(max(0.0, self._timers[0][0] - time.monotonic()), LONGEST_S) if self._timers else None
             for key, events in self._selector.select(timeout):
                 if key.fd in self._selector.get_map():  # a call before may have ended it
                     self._guard(key.data, events)

@@ -8,18 +8,14 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from tars_jax.sandbox.computer.guest.calls import Call, CallError, encodable
 from tars_jax.sandbox.computer.guest.identity import Identity, OomScoreAdj
-from tars_jax.sandbox.computer.guest.kept import Ends
-from tars_jax.sandbox.computer.guest.loop import READ, WRITE, Loop
+from tars_jax.sandbox.computer.guest.loop import Loop
 from tars_jax.sandbox.computer.guest.roots import open_below
 
 MOST_STATUSES = 10_000  # of ended programs, which can be asked for
-MOST_OUTPUT = 2 << 20  # bytes that `run` gives back of a program's stdout, and of its stderr
-LINGER_S = 0.2  # for output of a program that has ended while a child of it holds the pipe
-CHUNK = 1 << 16
+NO_PROGRAM = "argv must name a program that can be started"
 
 
 class Processes:
@@ -46,12 +42,9 @@ class Processes:
                 raise CallError.of(error, "no further process can be started") from error
             if error.filename == (cwd or self._identity.home) != argv[0]:
                 raise CallError("input", f"cwd must be a folder; got {cwd!r}: {error.strerror}") from error
-            what = f"argv must name a program that can be started; got {argv[0]!r}"
-            raise CallError("input", f"{what}: {error.strerror}") from error
+            raise CallError("input", f"{NO_PROGRAM}; got {argv[0]!r}: {error.strerror}") from error
         except (ValueError, subprocess.SubprocessError) as error:
-            raise CallError(
-                "input", f"argv must name a program that can be started; got {argv[0]!r}: {error}"
-            ) from error
+            raise CallError("input", f"{NO_PROGRAM}; got {argv[0]!r}: {error}") from error
         process.returncode = 0  # nobody but `reap` waits for it
         self._statuses.pop(process.pid, None)
         self._running[process.pid] = []
@@ -183,120 +176,6 @@ class Processes:
         call.check_read()
         self.end_all()
         call.answer()
-
-    def call_run(self, call: Call) -> None:
-        """Runs a program to its end, or to that of its time, and gives back what it wrote."""
-        call.check_read("argv", "env", "cwd", "root", "timeout_s", "limit", "merge")
-        limit = call.whole("limit", 1 << 20, 2, MOST_OUTPUT)
-        Run(self, self._loop, call, limit)
-
-
-class Run:
-    """One program with its pipes. The bytes of the answer are stdout's two ends, then stderr's."""
-
-    def __init__(self, processes: Processes, loop: Loop, call: Call, limit: int) -> None:
-        self._processes, self._loop, self._call = processes, loop, call
-        self._input = memoryview(call.data)
-        self._timed_out = False
-        self._status: int | None = None
-        self._outputs: dict[int, Ends] = {}  # by the pipes that are open
-        self._stdout, self._stderr = Ends(limit), Ends(limit)
-        arguments: dict[str, Any] = {
-            "argv": call.words("argv"), "env": call.texts("env"), "cwd": call.text("cwd", ""),
-        }  # fmt: skip
-        timeout, merge = call.number("timeout_s", 3600.0), call.flag("merge")
-        ours: list[int] = []
-        theirs: list[int] = []
-        try:
-            if root := call.text("root", ""):  # the folder must be below it
-                arguments["cwd"] = f"/proc/self/fd/{processes.open_folder(root, call.text('cwd', '.'), theirs)}"
-            reads, stdin = _pipe()
-            theirs.insert(0, reads)
-            ours.append(stdin)
-            for _ in range(1 if merge else 2):
-                read, write = _pipe()
-                ours.append(read)
-                theirs.append(write)
-            stdout = theirs[-1] if merge else theirs[-2]
-            self._pid = processes.start(**arguments, stdin=theirs[0], stdout=stdout, stderr=theirs[-1])
-        except BaseException:
-            for descriptor in ours:
-                os.close(descriptor)
-            raise
-        finally:
-            for descriptor in theirs:
-                os.close(descriptor)
-        self._stdin: int | None = ours[0]
-        os.set_blocking(ours[0], False)
-        loop.watch(ours[0], WRITE, self._write)
-        for descriptor, output in zip(ours[1:], (self._stdout, self._stderr), strict=False):
-            os.set_blocking(descriptor, False)
-            self._outputs[descriptor] = output
-            loop.watch(descriptor, READ, lambda _, descriptor=descriptor: self._read(descriptor))  # type: ignore[misc]
-        processes.on_end(self._pid, self._ended)
-        self._timer = loop.later(timeout, self._late)
-
-    def _write(self, _: int) -> None:
-        try:
-            while self._input:
-                self._input = self._input[os.write(self._stdin, self._input[:CHUNK]) :]  # type: ignore[arg-type]
-        except BlockingIOError:
-            return
-        except OSError:
-            pass  # it does not want the rest
-        self._close_stdin()
-
-    def _close_stdin(self) -> None:
-        if self._stdin is not None:
-            self._loop.watch(self._stdin, 0, self._write)
-            os.close(self._stdin)
-            self._stdin = None
-
-    def _read(self, descriptor: int) -> None:
-        try:
-            data = os.read(descriptor, CHUNK)
-        except BlockingIOError:
-            return
-        if data:
-            self._outputs[descriptor].add(data)
-            return
-        self._close(descriptor)
-        if not self._outputs and self._status is not None:
-            self._finish()
-
-    def _close(self, descriptor: int) -> None:
-        self._loop.watch(descriptor, 0, self._write)
-        os.close(descriptor)
-        del self._outputs[descriptor]
-
-    def _late(self) -> None:
-        self._timed_out = True
-        self._processes.kill(self._pid, signal.SIGKILL)
-
-    def _ended(self, status: int) -> None:
-        self._status = status
-        self._timer.cancel()
-        if self._outputs:
-            self._timer = self._loop.later(LINGER_S, self._finish)
-        else:
-            self._finish()
-
-    def _finish(self) -> None:
-        self._timer.cancel()
-        self._close_stdin()
-        for descriptor in list(self._outputs):
-            self._close(descriptor)
-        pieces = []
-        answer: dict[str, Any] = {"status": self._status, "timed_out": self._timed_out}
-        for name, output in (("stdout", self._stdout), ("stderr", self._stderr)):
-            head, cut, tail = output.halves()
-            answer[name] = [len(head), cut, len(tail)]
-            pieces += [head, tail]
-        self._call.answer(answer, b"".join(pieces))
-
-
-def _pipe() -> tuple[int, int]:
-    return os.pipe2(os.O_CLOEXEC)
 
 
 def _children() -> list[int]:

@@ -17,6 +17,7 @@ from tars_jax.sandbox.computer.guest.files import GuestFiles
 from tars_jax.sandbox.computer.guest.identity import TOKEN, Identity, OomScoreAdj, end_with, guard, identity
 from tars_jax.sandbox.computer.guest.loop import READ, WRITE, Loop
 from tars_jax.sandbox.computer.guest.processes import Processes
+from tars_jax.sandbox.computer.guest.program_runs import ProgramRuns
 from tars_jax.sandbox.computer.guest.streams import Streams
 from tars_jax.sandbox.computer.guest.terminals import Terminals
 from tars_jax.sandbox.computer.guest.watches import Watches
@@ -179,7 +180,8 @@ class GuestServer:
         self._terminals = Terminals(self._processes, who, self.loop)
         self._files = GuestFiles(self.loop)
         self._streams = Streams(self._processes, self.loop)
-        parts = (self, self._processes, self._terminals, self._files, self._streams, Watches(who, self.loop))
+        runs, watches = ProgramRuns(self._processes, self.loop), Watches(who, self.loop)
+        parts = (self, self._processes, runs, self._terminals, self._files, self._streams, watches)
         self._calls: dict[str, Callable[[Call], None]] = {
             name.removeprefix("call_"): getattr(part, name)
             for part in parts for name in dir(part) if name.startswith("call_")

@@ -23,10 +23,11 @@ from tars_jax.sandbox.computer.guest_client import GuestMachine, Ran
 from tars_jax.sandbox.desktop.applications import opener
 from tars_jax.sandbox.desktop.desktop import Desktop
 from tars_jax.sandbox.desktop.osworld.bodies import form_of, object_of, refusal, text_of
-from tars_jax.sandbox.desktop.osworld.commands import CommandFailed, Commands
+from tars_jax.sandbox.desktop.osworld.commands import MOST_OUTPUT, CommandFailed, Commands
 from tars_jax.sandbox.desktop.osworld.recording import ScreenRecording
 from tars_jax.sandbox.desktop.windows import Window
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.shell.output import outputs
 
 COMMAND_S = 120.0  # of a command without a time of its own, as in OSWorld
 LONGEST_S = 3600.0
@@ -290,7 +291,7 @@ def _answering(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Requ
 
 
 def _outcome(ran: Ran) -> dict[str, Any]:
-    output, error = (data.decode("utf-8", "replace") for data in (ran.stdout, ran.stderr))
+    output, error = outputs(ran, MOST_OUTPUT, "replace")
     return {"output": output, "error": error, "returncode": ran.status}
 
 

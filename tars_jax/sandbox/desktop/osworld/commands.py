@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import posixpath
-import secrets
 import shlex
 from typing import Any
 
@@ -16,8 +14,6 @@ from tars_jax.sandbox.tools.files import Files
 MOST_OUTPUT = 16 << 20  # bytes of stdout, and of stderr
 MOST_FILE = 256 << 20
 DEEPEST, MOST_ENTRIES = 64, 20_000  # of a folder that is listed
-# Of what a script's own programs say nothing is known here: a program that is missing is told before it is started.
-RUN = 'out=$1; shift; command -v "$1" >/dev/null || { : >"$out.missing"; exit; }; "$@" >"$out.stdout" 2>"$out.stderr"'
 
 
 class CommandFailed(Exception):
@@ -46,22 +42,17 @@ class Commands:
 
     async def run(self, argv: list[str], *, timeout_s: float, cwd: str | None = None) -> Ran:
         """Raises CommandFailed for a program that is not there, or that is still running after `timeout_s`."""
-        out = f"{self._desktop.folder}/scratch-{secrets.token_hex(8)}"
         try:
-            process = await self._machine.start(
-                ["sh", "-c", RUN, "sh", out, *argv], env=self._desktop.env, cwd=cwd
+            ran = await self._machine.run(
+                argv, env=self._desktop.env, cwd=cwd, timeout_s=timeout_s, limit=MOST_OUTPUT
             )  # fmt: skip
-            status = await self._machine.wait(process, timeout_s)
-            if status is None:
-                await self._machine.kill(process)
-                raise CommandFailed(f"the command was still running after {timeout_s:g} seconds")
-            if self._read(f"{out}.missing") is not None:
-                raise CommandFailed(f"there is no program {argv[0]!r}")
-            return Ran(status, self._read(f"{out}.stdout") or b"", self._read(f"{out}.stderr") or b"")
-        finally:
-            for ending in ("stdout", "stderr", "missing"):
-                with contextlib.suppress(GuestError):
-                    await self.files.remove(f"{out}.{ending}")
+        except GuestError as error:
+            if error.is_no_program:
+                raise CommandFailed(f"there is no program {argv[0]!r}") from error
+            raise
+        if ran.timed_out:
+            raise CommandFailed(f"the command was still running after {timeout_s:g} seconds")
+        return ran
 
     async def start(self, argv: list[str]) -> None:
         """Raises InputError for a program that cannot be started."""
@@ -106,9 +97,3 @@ class Commands:
     def expanded(self, word: str) -> str:
         """A path that may begin with ~, the home of the inside."""
         return self._machine.home + word[1:] if word == "~" or word.startswith("~/") else word
-
-    def _read(self, path: str) -> bytes | None:
-        try:
-            return self._desktop.inside.read(path, MOST_OUTPUT)
-        except OSError:
-            return None

@@ -6,22 +6,20 @@ import asyncio
 import base64
 import dataclasses
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.desktop import DesktopConfig, Settle
 from tars_jax.sandbox.desktop.applications import INSTALL
-from tars_jax.sandbox.service.computers.part import SessionPart, read_act
+from tars_jax.sandbox.service.computers.part import SessionPart, Work, read_act
 from tars_jax.web.protocol import Fields
 
 if TYPE_CHECKING:
     from tars_jax.sandbox.desktop import Desktop
 
 LONGEST_WAIT_MS = 60_000.0
-
-Work = Callable[[], Awaitable[Any]]
 
 
 async def start_desktop(machine: GuestMachine, width: int, height: int, *, browser: bool = False) -> DesktopCalls:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.service.computers.part import SessionPart, as_json, data_of, seconds
+from tars_jax.sandbox.service.computers.part import SessionPart, Work, as_json, data_of, seconds
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.search import FileQuery
 from tars_jax.web.protocol import Fields
 
 LARGEST = 16 << 20  # bytes of a file in one answer; GET .../files gives larger ones
 MOST_ENTRIES = 10_000
-
-Work = Callable[[], Awaitable[Any]]
 
 
 class FileCalls(SessionPart):

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.computers.part import SessionPart
+from tars_jax.sandbox.service.computers.part import SessionPart, Work
 from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Answer, Toolbox
 from tars_jax.web.protocol import Fields
 
 NAMES = tuple(name for name in FUNCTIONS if name not in NEEDS_PAGES)
 SEEN = 4000  # characters of what lists show
 LOST = "the shells and kernels of the session's functions were lost when the service was started again or it was copied"
-
-Work = Callable[[], Awaitable[Any]]
 
 
 class FunctionCalls(SessionPart):

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.service.computers.part import NAME, SessionPart, seconds
+from tars_jax.sandbox.service.computers.part import SessionPart, Work, name_of, seconds
 from tars_jax.sandbox.tools.kernels import KINDS, Kernel
 from tars_jax.sandbox.tools.named_sessions import NamedSessions
 from tars_jax.web.protocol import Fields
 
 MOST_KERNELS = 16
-MAIN = "main"
-
-Work = Callable[[], Awaitable[Any]]
 
 
 class KernelCalls(SessionPart):
@@ -57,7 +54,7 @@ class KernelCalls(SessionPart):
 
     def _run(self, fields: Fields) -> Work:
         """{kernel?, kind?, code, timeout_s?} -> {output, result, error, images, timed_out, restarted}"""
-        name, code, timeout_s = _name(fields), fields.text("code"), seconds(fields, 120.0)
+        name, code, timeout_s = name_of(fields, "kernel"), fields.text("code"), seconds(fields, 120.0)
         kind = fields.text("kind", "auto")
         if kind not in KINDS:
             raise fields.error("kind", f"one of {', '.join(KINDS)}")
@@ -77,7 +74,7 @@ class KernelCalls(SessionPart):
         return work
 
     def _interrupt(self, fields: Fields) -> Work:
-        name = _name(fields)
+        name = name_of(fields, "kernel")
 
         async def work() -> Any:
             if (kernel := self._kernels.named.get(name)) is not None:
@@ -87,7 +84,7 @@ class KernelCalls(SessionPart):
         return work
 
     def _close(self, fields: Fields) -> Work:
-        name = _name(fields)
+        name = name_of(fields, "kernel")
 
         async def work() -> Any:
             if name in self._kernels.named:
@@ -102,10 +99,3 @@ class KernelCalls(SessionPart):
             return {"kernels": [{"kernel": name, "kind": kernel.kind} for name, kernel in self._kernels.named.items()]}
 
         return work
-
-
-def _name(fields: Fields) -> str:
-    name = fields.text("kernel", MAIN)
-    if not 0 < len(name) <= NAME:
-        raise fields.error("kernel", f"a name of 1 to {NAME} characters")
-    return name

@@ -19,13 +19,12 @@ from tars_jax.sandbox.browser.sessions.calls import LONGEST_ADVANCE_MS
 from tars_jax.sandbox.computer.equipped.page import BLANK, ComputerPage
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.computers.part import SessionPart, read_act
+from tars_jax.sandbox.service.computers.part import SessionPart, Work, read_act
 from tars_jax.web.protocol import Fields
 
 SHOWS_MS = 100.0  # virtual, after an address was opened, where the call says no other time
 MOST_FILES = 100  # of a dialog
 
-Work = Callable[[], Awaitable[Any]]
 Browsers = Callable[[], Awaitable[BrowserManager]]
 
 

@@ -11,9 +11,11 @@ from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.sessions.calls import MAX_EVENTS, event_from_json
 from tars_jax.web.protocol import Fields
 
-Reader: TypeAlias = Callable[[Fields], Callable[[], Awaitable[Any]]]
+Work: TypeAlias = Callable[[], Awaitable[Any]]
+Reader: TypeAlias = Callable[[Fields], Work]
 LONGEST_S = 3600.0  # that one call may wait
-NAME = 64  # characters of a shell's or a kernel's name
+MAIN = "main"  # the shell or the kernel that is there without being opened
+NAME = 64  # characters of another one's name
 
 
 class SessionPart:
@@ -48,6 +50,14 @@ class SessionPart:
 
     async def close(self) -> None:
         """Closes the part; a second call does nothing."""
+
+
+def name_of(fields: Fields, kind: str) -> str:
+    """Of the shell or the kernel that a call is for."""
+    name = fields.text(kind, MAIN)
+    if not 0 < len(name) <= NAME:
+        raise fields.error(kind, f"a name of 1 to {NAME} characters")
+    return name
 
 
 def seconds(fields: Fields, default: float, name: str = "timeout_s") -> float:

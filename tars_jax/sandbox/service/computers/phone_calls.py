@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, MouseDown, MouseUp, Wheel
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.service.computers.part import SessionPart, as_json, read_act, seconds
+from tars_jax.sandbox.service.computers.part import SessionPart, Work, as_json, read_act, seconds
 from tars_jax.web.protocol import Fields
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ HOLD_S = 0.4
 KEYS = {"Enter": "ENTER", "Backspace": "DEL", "Escape": "BACK", "Home": "HOME", "ArrowUp": "DPAD_UP",
         "ArrowDown": "DPAD_DOWN", "ArrowLeft": "DPAD_LEFT", "ArrowRight": "DPAD_RIGHT", "Tab": "TAB"}  # fmt: skip
 
-Work = Callable[[], Awaitable[Any]]
 Act = Callable[[Any], Awaitable[object]]
 
 

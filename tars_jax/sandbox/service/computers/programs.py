@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.followed_program import FollowedProgram
-from tars_jax.sandbox.computer.guest.processes import MOST_OUTPUT
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.computers.part import SessionPart, as_json, data_of, seconds
+from tars_jax.sandbox.service.computers.part import SessionPart, Work, as_json, data_of, seconds
+from tars_jax.sandbox.shell.output import MOST_OUTPUT
 from tars_jax.web.protocol import Fields
 
 MOST_TOLD = 16  # programs that are heard
 SEEN = 4000  # characters of what lists show
 LOST = "what the program said was lost when the service was started again, or the session suspended"
-
-Work = Callable[[], Awaitable[Any]]
 
 
 class ProgramCalls(SessionPart):

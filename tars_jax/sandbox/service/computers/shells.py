@@ -7,16 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.service.computers.part import NAME, SessionPart, data_of, seconds
+from tars_jax.sandbox.service.computers.part import MAIN, SessionPart, Work, data_of, name_of, seconds
 from tars_jax.sandbox.service.computers.programs import environment
 from tars_jax.sandbox.shell import Result, Shell
 from tars_jax.sandbox.tools.named_sessions import MOST_SESSIONS, NamedSessions
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import Fields
 
-MAIN = "main"  # the shell that is there without being opened
 SEEN = 4000  # characters of what lists show
-
-Work = Callable[[], Awaitable[Any]]
 
 
 class ShellCalls(SessionPart):
@@ -70,7 +67,7 @@ class ShellCalls(SessionPart):
 
     def _open(self, fields: Fields) -> Work:
         """{shell, folder?, env?} -> {shell}: another shell, with a name of the caller's"""
-        name, folder, env = _name(fields), fields.optional_text("folder"), environment(fields)
+        name, folder, env = name_of(fields, "shell"), fields.optional_text("folder"), environment(fields)
 
         async def work() -> Any:
             await self._shells.open_new(name, self._make(folder, env))
@@ -80,7 +77,7 @@ class ShellCalls(SessionPart):
         return work
 
     def _close(self, fields: Fields) -> Work:
-        name = _name(fields)
+        name = name_of(fields, "shell")
 
         async def work() -> Any:
             if closed := name in self._shells.named:
@@ -98,7 +95,7 @@ class ShellCalls(SessionPart):
 
     def _run(self, fields: Fields) -> Work:
         """{shell?, command, timeout_s?} -> {output, exit_code, folder, ...}; exit_code null: it runs on"""
-        name, command, timeout_s = _name(fields), fields.text("command"), seconds(fields, 120.0)
+        name, command, timeout_s = name_of(fields, "shell"), fields.text("command"), seconds(fields, 120.0)
 
         async def work() -> Any:
             shell = await self._shell(name)
@@ -108,7 +105,7 @@ class ShellCalls(SessionPart):
         return work
 
     def _more(self, fields: Fields) -> Work:
-        name, timeout_s = _name(fields), seconds(fields, 10.0)
+        name, timeout_s = name_of(fields, "shell"), seconds(fields, 10.0)
 
         async def work() -> Any:
             return self._told(await (await self._shell(name)).more(timeout_s))
@@ -117,7 +114,7 @@ class ShellCalls(SessionPart):
 
     def _type(self, fields: Fields) -> Work:
         """{shell?, text, timeout_s?}: input of the command that runs"""
-        name, text, timeout_s = _name(fields), data_of(fields, "text"), seconds(fields, 1.0)
+        name, text, timeout_s = name_of(fields, "shell"), data_of(fields, "text"), seconds(fields, 1.0)
 
         async def work() -> Any:
             return self._told(await (await self._shell(name)).send(text, timeout_s))
@@ -125,7 +122,7 @@ class ShellCalls(SessionPart):
         return work
 
     def _interrupt(self, fields: Fields) -> Work:
-        name, timeout_s = _name(fields), seconds(fields, 2.0)
+        name, timeout_s = name_of(fields, "shell"), seconds(fields, 2.0)
 
         async def work() -> Any:
             return self._told(await (await self._shell(name)).interrupt(timeout_s))
@@ -133,7 +130,7 @@ class ShellCalls(SessionPart):
         return work
 
     def _kill(self, fields: Fields) -> Work:
-        name, timeout_s = _name(fields), seconds(fields, 2.0)
+        name, timeout_s = name_of(fields, "shell"), seconds(fields, 2.0)
 
         async def work() -> Any:
             return self._told(await (await self._shell(name)).kill(timeout_s))
@@ -147,10 +144,3 @@ class ShellCalls(SessionPart):
     def _saw(self, text: str) -> None:
         if text:
             self._seen = f"{self._seen}{text.rstrip()}\n"[-SEEN:]
-
-
-def _name(fields: Fields) -> str:
-    name = fields.text("shell", MAIN)
-    if not 0 < len(name) <= NAME:
-        raise RequestError(f"shell must be a name of 1 to {NAME} characters; got {name[:80]!r}", "shell")
-    return name

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.function_calls import answer_to_json
-from tars_jax.sandbox.service.computers.part import SessionPart
+from tars_jax.sandbox.service.computers.part import SessionPart, Work
 from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS
 from tars_jax.sandbox.tools.forms import FUNCTIONS
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 SEEN = 4000  # characters of what lists show
 TAKEN = (*FUNCTIONS, *FILE_FUNCTIONS)  # names at the session's own MCP address
-
-Work = Callable[[], Awaitable[Any]]
 
 
 async def start_tools(machine: GuestMachine, spec: ComputerRequest, snapshot: Any = None) -> ToolCalls:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,11 +20,13 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
-from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError
+from tars_jax import InputError
+from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.gateway.error_pages import http_error
 from tars_jax.sandbox.service.gateway.mounts import FAILED, SessionMount, page, stream_both_ways
+from tars_jax.sandbox.shell.terminal import GuestTerminal
 from tars_jax.web.protocol import Fields, RequestError, from_json
 
 POLL_S = 20.0
@@ -46,7 +47,7 @@ def terminal_mount(assets: Path | None) -> SessionMount:
             return page(name, found)
 
         async def connect(socket: WebSocket) -> None:
-            await _Terminal(socket, session).run()
+            await _TerminalPage(socket, session).run()
 
         routes = [Route("/", show), Route("/{name}", show), WebSocketRoute("/socket", connect)]
         return Starlette(routes=routes, exception_handlers={HTTPException: http_error})
@@ -54,37 +55,32 @@ def terminal_mount(assets: Path | None) -> SessionMount:
     return mount
 
 
-class _Terminal:
+class _TerminalPage:
     def __init__(self, socket: WebSocket, session: ComputerSession) -> None:
         self._socket, self._session = socket, session
-        self._client = session.computer.machine.client
 
     async def run(self) -> None:
-        env = {**self._session.env, "TERM": "xterm-256color"}
+        client, env = self._session.computer.machine.client, {**self._session.env, "TERM": "xterm-256color"}
         await self._socket.accept()
         try:
-            opened, _ = await self._client.call("open_terminal", argv=["bash", "-i"], env=env, columns=100, rows=30)
-        except (GuestError, SandboxFailure) as error:
+            self._terminal, _ = await GuestTerminal.open(client, ["bash", "-i"], env=env, columns=100, rows=30)
+        except (InputError, SandboxFailure) as error:
             await self._socket.close(FAILED, str(error)[:100])
             return
-        self._terminal = opened["terminal"]
         try:
             await stream_both_ways(self._socket, self._session, self._outwards(), self._inwards())
         finally:
             with contextlib.suppress(GuestError, SandboxFailure):
-                await self._client.call("close_terminal", terminal=self._terminal)
+                await self._terminal.close()
 
     async def _outwards(self) -> None:
         offset = 0
         while True:
-            answer, data = await self._client.call(
-                "output", terminal=self._terminal, offset=offset, limit=PIECE, timeout_s=POLL_S,
-                patience_s=POLL_S + CALL_TIMEOUT_S,
-            )  # fmt: skip
-            offset = answer["start"] + len(data)
-            if data:
-                await self._socket.send_bytes(data)
-            elif answer["status"] is not None:
+            heard = await self._terminal.read(offset, POLL_S, most=PIECE)
+            offset = heard.start + len(heard.data)
+            if heard.data:
+                await self._socket.send_bytes(heard.data)
+            elif heard.status is not None:
                 return
 
     async def _inwards(self) -> None:
@@ -95,7 +91,7 @@ class _Terminal:
             self._session.renew()
             try:
                 if (data := message.get("bytes")) is not None:
-                    await self._client.call("type", data, terminal=self._terminal)
+                    await self._terminal.type(data)
                 else:
                     await self._resize(message.get("text") or "")
             except (GuestError, RequestError):  # a program that does not read, or words of no meaning
@@ -103,8 +99,6 @@ class _Terminal:
 
     async def _resize(self, text: str) -> None:
         fields = Fields(from_json(text.encode(errors="replace")))
-        size: dict[str, Any] = {
-            "columns": fields.integer("columns", 80, 1, 1000), "rows": fields.integer("rows", 24, 1, 1000),
-        }  # fmt: skip
+        columns, rows = fields.integer("columns", 80, 1, 1000), fields.integer("rows", 24, 1, 1000)
         fields.done()
-        await self._client.call("resize", terminal=self._terminal, **size)
+        await self._terminal.resize(columns or 80, rows or 24)
