@@ -64,7 +64,7 @@ def exactly(peer, count):
 
 class Programs:
     def __init__(self, home):
-        self.home, self.known = home, {}
+        self.home, self.known, self.runs = home, {}, {}
 
     def popen(self, given, **pipes):
         argv, env = given.get("argv"), given.get("env") or {}
@@ -143,13 +143,15 @@ class Programs:
             asked.write(data)
             asked.seek(0)
             errors = said if given.get("merge") else complained
-            program = self.popen(given, stdin=asked, stdout=said, stderr=errors)
+            program = self.runs[given.get("name")] = self.popen(given, stdin=asked, stdout=said, stderr=errors)
             try:
                 status = program.wait(given.get("timeout_s", 3600.0))
             except subprocess.TimeoutExpired:
                 timed_out = True
                 self.end(program)
                 status = program.wait()
+            finally:
+                self.runs.pop(given.get("name"), None)
             answer, pieces = {"status": status, "timed_out": timed_out}, []
             for name, file in (("stdout", said), ("stderr", complained)):
                 size = file.seek(0, 2)
@@ -160,6 +162,11 @@ class Programs:
                 pieces.append(file.read(tail))
                 answer[name] = [len(pieces[-2]), size - head - tail, len(pieces[-1])]
         return answer, b"".join(pieces)
+
+    def call_end_run(self, given, data):
+        if (program := self.runs.get(given.get("name"))) is not None:
+            self.end(program)
+        return {}, b""
 
 
 KEPT, MOST_INPUT, MOST_TERMINALS = 256 << 10, 1 << 20, 64  # bytes of output, up to twice that; of input not read yet

@@ -23,7 +23,7 @@ from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.desktop import Settle
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.files import Files
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.multiprocess
 GUEST = Path(__file__).parents[3] / "launch" / "windows_guest.py"
@@ -62,6 +62,10 @@ def test_programs(guest: tuple[int, Path]) -> None:
             assert await machine.wait(sleeper, 0.3) is None  # while another call waits for it
             await machine.kill(sleeper)
             assert await waiting == -9 and (guest[1] / "log").read_text() == "begun\n"
+            running = asyncio.create_task(machine.run(["sh", "-c", "echo $$ > running; sleep 60"]))
+            await until(lambda: (guest[1] / "running").exists() and (guest[1] / "running").read_text())
+            running.cancel()
+            await ended(int((guest[1] / "running").read_text()))
             with pytest.raises(InputError, match="argv must name a program that can be started; got 'no such'"):
                 await machine.start(["no such"])
             with pytest.raises(GuestError, match="process must be one that was started here"):

@@ -48,7 +48,7 @@ class Commands:
             )  # fmt: skip
         except GuestError as error:
             if error.is_no_program:
-                raise CommandFailed(f"there is no program {argv[0]!r}") from error
+                raise CommandFailed(str(error)) from error
             raise
         if ran.timed_out:
             raise CommandFailed(f"the command was still running after {timeout_s:g} seconds")
