@@ -1,4 +1,4 @@
-"""Text that a terminal shows, made readable: bounded, without escape sequences, with lines as they were left."""
+"""What programs wrote, as text: bounded, of a terminal without escape sequences and with lines as they were left."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from tars_jax.sandbox.computer.guest_client import Ran
+
 T = TypeVar("T")
 
+MOST_OUTPUT = 2 << 20  # bytes of stdout, and of stderr, that most APIs give back of a program
 # Commands of a terminal: with parameters (colors, cursor), with a text up to BEL or ESC \ (titles, links), the rest.
 # One without an end ends with its line.
 _ERASE = re.compile(r"\x1b\[[02]?K")
@@ -111,6 +114,17 @@ def joined(head: bytes, missing: int, tail: bytes, errors: str = "replace") -> t
     first = next((place for place in range(min(4, len(tail))) if tail[place] & 0xC0 != 0x80), 0)
     missing += len(head) - whole + first
     return head[:whole].decode(errors=errors), missing, tail[first:].decode(errors=errors)
+
+
+def outputs(ran: Ran, limit: int = MOST_OUTPUT, errors: str = "backslashreplace") -> tuple[str, str]:
+    """stdout and stderr of a program that ran with that limit, each with a mark where it was cut."""
+    return _output(ran.stdout, ran.stdout_cut, limit, errors), _output(ran.stderr, ran.stderr_cut, limit, errors)
+
+
+def _output(data: bytes, missing: int, limit: int, errors: str) -> str:
+    half = limit - limit // 2
+    head, missing, tail = joined(data[:half], missing, data[half:], errors)
+    return cut(head + tail, 8 * limit, missing, len(head))
 
 
 def shown(head: bytes, missing: int, tail: bytes, limit: int, *, clean: bool = True) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tars_jax.envs.benchmarks.swe_bench.script import TESTBED, eval_script
 from tars_jax.sandbox.computer.computer import Computer
-from tars_jax.sandbox.shell.output import outputs
+from tars_jax.sandbox.shell.text import outputs
 from tars_jax.sandbox.tools.files import Files
 
 # One after another, each on the tree as it was, until one does it.

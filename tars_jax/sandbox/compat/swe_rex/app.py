@@ -21,7 +21,7 @@ from tars_jax.sandbox.compat.swe_rex.repeats import Repeats
 from tars_jax.sandbox.compat.swe_rex.transfers import STATUS, Transfer, swerex, transfer_of
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.shell.output import MOST_OUTPUT, outputs
+from tars_jax.sandbox.shell.text import MOST_OUTPUT, outputs
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, MOST_SESSIONS, NamedSessions
 from tars_jax.web.forms import read_parts

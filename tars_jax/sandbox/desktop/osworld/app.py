@@ -27,7 +27,7 @@ from tars_jax.sandbox.desktop.osworld.commands import MOST_OUTPUT, CommandFailed
 from tars_jax.sandbox.desktop.osworld.recording import ScreenRecording
 from tars_jax.sandbox.desktop.windows import Window
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.shell.output import outputs
+from tars_jax.sandbox.shell.text import outputs
 
 COMMAND_S = 120.0  # of a command without a time of its own, as in OSWorld
 LONGEST_S = 3600.0

@@ -11,7 +11,7 @@ from tars_jax.sandbox.computer.followed_program import FollowedProgram
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.part import SessionPart, Work, as_json, data_of, seconds
-from tars_jax.sandbox.shell.output import MOST_OUTPUT
+from tars_jax.sandbox.shell.text import MOST_OUTPUT
 from tars_jax.web.protocol import Fields
 
 MOST_TOLD = 16  # programs that are heard
