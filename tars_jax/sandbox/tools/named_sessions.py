@@ -1,4 +1,4 @@
-"""Sessions that a client has opened in a computer, by names of its own: shells, kernels, programs of node."""
+"""Sessions that a client has opened in a computer, by names of its own: shells and kernels."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 NOTHING: Any = object()
+Send = Callable[[dict[str, Any], bytes | bytearray], None]
 
 
 class CallError(Exception):
@@ -26,15 +27,15 @@ class CallError(Exception):
 class Call:
     """`answer` or `fail` is called once, in the loop's thread."""
 
-    def __init__(self, message: dict[str, Any], data: bytes, send: Callable[[dict[str, Any], bytes], None]) -> None:
+    def __init__(self, message: dict[str, Any], data: bytes, send: Send) -> None:
         self.id, self.name, self.data = message.get("id"), message.get("call"), data
         self._arguments = {name: value for name, value in message.items() if name not in ("id", "call")}
-        self._send: Callable[[dict[str, Any], bytes], None] | None = send
+        self._send: Send | None = send
 
     def answer(self, ok: dict[str, Any] | None = None, data: bytes | bytearray = b"") -> None:
         if self._send is not None:
             send, self._send = self._send, None
-            send({"id": self.id, "ok": ok or {}}, bytes(data))
+            send({"id": self.id, "ok": ok or {}}, data)
 
     def fail(self, error: CallError) -> None:
         if self._send is not None:

@@ -72,7 +72,7 @@ class ProgramRun:
         self._timed_out = False
         self._status: int | None = None
         self._outputs: dict[int, Ends] = {}  # by the pipes that are open
-        self._stdout, self._stderr = Ends(limit), Ends(limit)
+        self._written = {"stdout": Ends(limit), "stderr": Ends(limit)}
         arguments: dict[str, Any] = {
             "argv": call.words("argv"), "env": call.texts("env"), "cwd": call.text("cwd", ""),
         }  # fmt: skip
@@ -106,7 +106,7 @@ class ProgramRun:
         self._stdin: int | None = ours.pop() if self._input else None
         if self._stdin is not None:
             self._loop.watch(self._stdin, WRITE, self._write)
-        for descriptor, output in zip(ours, (self._stdout, self._stderr), strict=False):
+        for descriptor, output in zip(ours, self._written.values(), strict=False):
             self._outputs[descriptor] = output
             self._loop.watch(descriptor, READ, lambda _, descriptor=descriptor: self._read(descriptor))  # type: ignore[misc]
         if self._name:
@@ -163,13 +163,15 @@ class ProgramRun:
         for descriptor in self._outputs:
             self._runs.empty(descriptor)
         self._outputs = {}
-        pieces = []
+        data = bytearray()
         answer: dict[str, Any] = {"status": self._status, "timed_out": self._timed_out}
-        for name, output in (("stdout", self._stdout), ("stderr", self._stderr)):
-            head, cut, tail = output.halves()
+        for name in list(self._written):
+            head, cut, tail = self._written.pop(name).halves()  # much is held once only
             answer[name] = [len(head), cut, len(tail)]
-            pieces += [head, tail]
-        self._call.answer(answer, b"".join(pieces))
+            data += head
+            data += tail
+        del head, tail
+        self._call.answer(answer, data)
 
 
 def _pipe() -> tuple[int, int]:

@@ -111,13 +111,13 @@ class GuestConnection:
             self._refuse("the first call must be hello, with the token")
         return self._is_known
 
-    def _answer(self, message: dict[str, Any], data: bytes) -> None:
+    def _answer(self, message: dict[str, Any], data: bytes | bytearray) -> None:
         self._calls -= 1
         self._send(message, data)
         self._take_turns()
         self._watch()
 
-    def _send(self, message: dict[str, Any], data: bytes) -> None:
+    def _send(self, message: dict[str, Any], data: bytes | bytearray) -> None:
         if self._closed:
             return
         try:
