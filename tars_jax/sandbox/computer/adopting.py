@@ -10,6 +10,8 @@ import struct
 from pathlib import Path
 from typing import Any
 
+from tars_jax.sandbox.computer.launcher.adoption import CONTROL, PROTOCOL
+
 ANSWER_S = 30.0  # CRIU may have to end first
 MOST_DESCRIPTORS = 100  # of a message
 
@@ -31,14 +33,15 @@ class Adopted:
 def introduce(folder: Path, secret: str) -> tuple[socket.socket, list[Adopted], int]:
     """The connection to the launcher of a run folder, its containers, and a descriptor of the folder's lock.
 
-    Raises OSError where there is no launcher, the secret is another, or the owner is still there.
+    Raises OSError where there is no launcher, the secret is another, the owner is still there, or the launcher is of a
+    version with another protocol.
     """
     place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     connection = socket.socket(socket.AF_UNIX)
     descriptors: list[int] = []
     try:
         connection.settimeout(ANSWER_S)
-        connection.connect(f"/proc/self/fd/{place}/control")
+        connection.connect(f"/proc/self/fd/{place}/{CONTROL}")
         connection.sendall(json.dumps({"secret": secret}).encode() + b"\n")
         said = b""
         while b"\n" not in said:
@@ -48,6 +51,8 @@ def introduce(folder: Path, secret: str) -> tuple[socket.socket, list[Adopted], 
                 raise ConnectionRefusedError("the launcher does not take this owner")
             said += piece
         value = json.loads(said.lstrip(b"."))
+        if (protocol := value.get("protocol", 1)) != PROTOCOL:  # the first version said none
+            raise OSError(f"their launcher is of another version, with protocol {protocol}; this one has {PROTOCOL}")
         if value["descriptors"] != len(descriptors):
             raise OSError("the launcher's descriptors did not all come")
         for descriptor in descriptors:

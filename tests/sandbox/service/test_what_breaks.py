@@ -87,7 +87,7 @@ def test_a_full_disk_loses_nothing_and_says_what_was_not_kept(small_disk: Path) 
         assert service.http.get("/v1/snapshots").json() == {"snapshots": []}
         full.unlink()
         assert service.http.post(f"{path}/snapshots", json={"name": "one"}).status_code == 201
-        kept = json.loads((small_disk / "computers" / "snapshots.json").read_text())
+        kept = json.loads((small_disk / "computers" / "snapshots.json").read_text())["snapshots"]
         assert [each["name"] for each in kept] == ["one"]
         assert service.call(session, "run", command="echo $x")["output"] == "plum\n"
 

@@ -2,7 +2,8 @@
 
 The new owner connects to RUN_FOLDER/control, says {"secret": TEXT} and hears one line, {"adopted": [CONTAINER, ...]},
 each with its "plan", its "pid" (0: it has ended, with "status") and "disk", the place of its disk's descriptor among
-those that come with the line (-1: none); the first descriptor is that of the folder's lock. From then on the connection
+those that come with the line (-1: none); "descriptors" is how many these are, "protocol" the version of all that owner
+and launcher say to each other. The first descriptor is that of the folder's lock. From then on the connection
 is what standard input and output were. A wrong secret is a closed connection.
 """
 
@@ -20,6 +21,9 @@ from pathlib import Path
 from typing import Any
 
 CONTROL = "control"
+# Whoever changes what owner and launcher say to each other counts it up: a launcher of another version keeps its
+# containers to itself, and is not misunderstood.
+PROTOCOL = 1
 PATIENCE_S = 10.0  # for a secret, and for an answer that is not taken
 LONGEST = 256  # bytes of a secret's line
 
@@ -141,7 +145,7 @@ class Adoption:
             pid = pids.get(plan["id"], 0)
             told.append({"plan": plan, "pid": pid, "status": self._statuses.get(plan["id"], -1), "disk": place})
         try:
-            line = json.dumps({"adopted": told, "descriptors": len(descriptors)}).encode() + b"\n"
+            line = json.dumps({"protocol": PROTOCOL, "adopted": told, "descriptors": len(descriptors)}).encode() + b"\n"
             for at in range(0, len(descriptors), 100):  # no message may bring more than 253
                 socket.send_fds(comer, [b"."], descriptors[at : at + 100])
             comer.sendall(line)

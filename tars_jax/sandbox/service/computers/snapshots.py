@@ -19,7 +19,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.opening import OpensComputers
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.spec import ComputerRequest, read_spec
-from tars_jax.sandbox.service.computers.store import replace
+from tars_jax.sandbox.service.computers.store import FORMAT, replace
 from tars_jax.sandbox.service.computers.suspended import snapshot_from_json, snapshot_to_json
 from tars_jax.web.protocol import Fields, RequestError
 
@@ -80,8 +80,14 @@ class NamedSnapshots:
         """With those of the process before whose files are there."""
         self._keeper, self._file = keeper, folder / FILE
         try:
-            found = json.loads(self._file.read_bytes())
-            for each in found:
+            kept = json.loads(self._file.read_bytes())
+            if isinstance(kept, list):  # of a version that said no format, which was the first
+                kept = {"format": 1, "snapshots": kept}
+            if kept["format"] != FORMAT:
+                words = "snapshots of the process before were kept by another version, in format %s; this one reads %d"
+                log.warning(words, kept["format"], FORMAT)
+                return
+            for each in kept["snapshots"]:
                 snapshot = snapshot_from_json(each["snapshot"])
                 if keeper.adopt_snapshot(snapshot):
                     named = Named(str(each["name"]), snapshot, read_spec(Fields(each["spec"])), float(each["created"]))
@@ -96,16 +102,16 @@ class NamedSnapshots:
     async def _keep(self) -> None:
         if self._keeper is None or self._file is None:
             return
-        value = [
+        listed = [
             {"owner": owner, "name": name, "snapshot": snapshot_to_json(named.snapshot), "spec": named.spec.to_json(),
              "created": named.created}
             for (owner, name), named in self._named.items()
         ]  # fmt: skip
         try:
-            await asyncio.to_thread(replace, self._file, value)
+            await asyncio.to_thread(replace, self._file, {"format": FORMAT, "snapshots": listed})
         except OSError as error:
             raise SandboxFailure("disk", f"snapshots could not be kept: {error.strerror or error}") from error
-        await self._keeper.keep("snapshots", KEPT_S if value else 0.0)
+        await self._keeper.keep("snapshots", KEPT_S if listed else 0.0)
 
     async def nameless(self, session: ComputerSession) -> Snapshot:
         """The files of the session as they are now. Its taker removes it."""

@@ -2,6 +2,7 @@
 
 FOLDER/.lock               held by the process that uses the folder
 FOLDER/owner.json          what the next process needs to take the containers over (computer/reattachment.py)
+FOLDER/snapshots.json      names and files of snapshots (snapshots.py)
 FOLDER/ID/session.json     format of these files, lease, spec, container and the token of its guest; the last file
                            that is written and the first that goes
 FOLDER/ID/parts.json       shells, kernels, desktop
@@ -34,8 +35,8 @@ log = logging.getLogger(__name__)
 ID = re.compile(r"[0-9a-f]{16}")
 SESSION, PARTS, ANSWERS, RECORDING = "session.json", "parts.json", "answers", "recording"
 OWNER = "owner.json"
-# Of session.json and parts.json. Whoever gives them other fields counts it up: computers of another version are then
-# told to have been kept in another format, and are not misread.
+# Of session.json, parts.json and snapshots.json. Whoever gives them other fields counts it up: what another version
+# kept is then said to be in another format, and is not misread.
 FORMAT = 1
 
 
