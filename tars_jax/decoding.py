@@ -21,7 +21,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,7 +56,7 @@ def decoded(value: Any, kind: type[_Kind], where: str = "", *, unknown: str | No
     except _UnknownField as error:
         raise InputError(f"{where}{error} {unknown}") from None
     except msgspec.ValidationError as error:
-        raise InputError(_sentence(str(error), value, info, where)) from error
+        raise InputError(_sentence(str(error), _present(value, info, "", False), kind, where)) from error
     for name, wrong, wanted in _not_encodable(value, ""):
         raise InputError(f"{_place(where, name)} must be {wanted}; got {shown(wrong)}")
     return found
@@ -163,27 +163,52 @@ def _place(where: str, name: str) -> str:
     return where + name if name else re.sub(r"(: field)?[.: ]*$", "", where) or "it"
 
 
-def _sentence(error: str, value: Any, info: inspect.Type, where: str) -> str:
+def _sentence(error: str, whole: Any, kind: Any, where: str) -> str:
     """One of msgspec's as one of ours."""
     words, place = _ERROR.fullmatch(error).groups()  # type: ignore[union-attr]
     place = (place or "") + (f".{words.removeprefix(_MISSING)[:-1]}" if words.startswith(_MISSING) else "")
-    name = ""
+    name, info, value = "", _type_info(kind), whole
+    path: list[str | int] = []
     for match in _STEP.finditer(place):
         field, index, _ = match.groups()
         if field is not None and isinstance(value, dict):
             info = _fields(value, info).get(field, inspect.AnyType())
             value, name = value.get(field), f"{name}.{field}"
+            path.append(field)
         elif index is not None:
             info = next(
                 (_item(each, int(index)) for each in _kinds(info) if _item(each, int(index))), inspect.AnyType()
             )
             value, name = value[int(index)], f"{name}[{index}]"
-        else:
-            break  # some value of an object: which one msgspec does not say
+            path.append(int(index))
+        else:  # some value of an object, which msgspec does not name
+            of_values = next((each.value_type for each in _kinds(info) if isinstance(each, inspect.DictType)), None)
+            wrong = next((key for key in value if _error_of(_with_only(whole, path, key), kind) == error), None)
+            if of_values is None or wrong is None:
+                break
+            info, value, name = of_values, value[wrong], f"{name}.{wrong}"
+            path.append(wrong)
     name = name.removeprefix(".")
     if not words.startswith(_RULES):
         return where + f"{name}.{words}".removeprefix(".")
     return f"{_place(where, name)} must be {_wanted(info)}; got {'nothing' if value is None else shown(value)}"
+
+
+def _error_of(value: Any, kind: Any) -> str:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
+
+
+def _with_only(value: Any, path: Sequence[str | int], key: str) -> Any:
+    """The value, with a single field in the object at `path`."""
+    if not path:
+        return {key: value[key]}
+    step, *rest = path
+    inner = _with_only(value[step], rest, key)
+    return {**value, step: inner} if isinstance(value, dict) else [*value[:step], inner, *value[step + 1 :]]
 
 
 def _item(info: inspect.Type, index: int) -> Any:

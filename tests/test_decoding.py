@@ -63,7 +63,7 @@ class Order(msgspec.Struct, frozen=True):
         ({"name": "a", "share": math.nan}, "share must be a number from 0 to 2; got nan"),
         ({"name": "a", "prices": {"x": math.inf}}, "prices.x must be a number; got inf"),
         ({"name": "a", "extra": {"deep": [math.nan]}}, "extra.deep[0] must be a number; got nan"),
-        ({"name": "a", "prices": {"x": "y"}}, "prices must be an object with a number in each field; got {'x': 'y'}"),
+        ({"name": "a", "prices": {"x": "y"}}, "prices.x must be a number; got 'y'"),
         ({"name": "a", "items": {}}, "items must be an array; got {}"),
         ({"name": "a", "items": [{}, {"count": 1.0}]}, "items[1].count must be a whole number from 1 to 5; got 1.0"),
         ({"name": "a", "items": [{"count": 10**400}]}, "items[0].count must be a whole number from 1 to 5; got 1000"),

@@ -21,13 +21,18 @@ import dataclasses
 import datetime
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from tars_jax import InputError
-from tars_jax.json_fields import Fields, shown
+from tars_jax.decoding import decoded
+from tars_jax.json_fields import shown
 from tars_jax.tasks.websites.tables import Row, Tables, plain, seen, unmatched
 
 ALL = "*"
+UNKNOWN = "must not be there; its fields are those of tasks/websites/effect.py"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,32 +105,37 @@ class Change:
         }  # fmt: skip
         return {name: value for name, value in given.items() if value}
 
-    @classmethod
-    def from_json(cls, value: Any, prefix: str = "change.") -> Change:
-        """Inverse of `to_json`. Raises InputError that names the field."""
-        fields = _fields(value, prefix)
-        where, is_, contains, today, also = (
-            _object(fields, name) for name in ("where", "is", "contains", "today", "also")
+
+Value = Annotated[str | int | float | bool | None, Meta(description="a text or a number")]
+Texts = Annotated[list[Any], Meta(min_length=1, description="an array of texts")]
+Names = Annotated[list[str], Meta(description="an array of names")]
+
+
+class ChangeRecord(msgspec.Struct):
+    """A change as JSON."""
+
+    read: str
+    where: dict[str, Value] = {}
+    gone: bool = False
+    is_: dict[str, Value] = msgspec.field(name="is", default_factory=dict)
+    contains: dict[str, Texts] = {}
+    today: dict[str, str] = {}
+    open: Names = []
+    also: dict[str, Texts] = {}
+
+    def change(self) -> Change:
+        where, is_ = ({name: plain(each) for name, each in given.items()} for given in (self.where, self.is_))
+        contains, also = (
+            {name: tuple(map(plain, texts)) for name, texts in given.items()} for given in (self.contains, self.also)
         )
-        for of, name, texts in (
-            (of, *each) for of, given in (("contains", contains), ("also", also)) for each in given.items()
-        ):
-            if not isinstance(texts, list) or not texts:
-                raise InputError(f"{prefix}{of}.{name} must be an array of texts; got {shown(texts)}")
-        for name, each in (*where.items(), *is_.items()):
-            if isinstance(each, Mapping | list):
-                raise InputError(f"{prefix}{name} must be a text or a number; got {shown(each)}")
-        for name, form in today.items():
-            if not isinstance(form, str):
-                raise InputError(f"{prefix}today.{name} must be a text; got {shown(form)}")
-        change = cls(
-            fields.text("read"), {name: plain(each) for name, each in where.items()}, fields.flag("gone"),
-            {name: plain(each) for name, each in is_.items()},
-            {name: tuple(map(plain, texts)) for name, texts in contains.items()}, _names(fields, "open"),
-            dict(today), {name: tuple(map(plain, texts)) for name, texts in also.items()},
-        )  # fmt: skip
-        _none_unread(fields, prefix)
-        return change
+        return Change(self.read, where, self.gone, is_, contains, tuple(self.open), self.today, also)
+
+
+class EffectRecord(msgspec.Struct):
+    """An effect as JSON."""
+
+    changes: list[ChangeRecord]
+    open: dict[str, Names] = {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,18 +222,9 @@ class Effect:
     @classmethod
     def from_json(cls, value: Any, prefix: str = "effect.") -> Effect:
         """Inverse of `to_json`. Raises InputError that names the field."""
-        fields = _fields(value, prefix)
-        changes = fields.array("changes", required=True)
-        opened = _object(fields, "open")
-        for reader, names in opened.items():
-            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise InputError(f"{prefix}open.{reader} must be an array of names; got {shown(names)}")
-        effect = cls(
-            tuple(Change.from_json(each, f"{prefix}changes[{n}].") for n, each in enumerate(changes)),
-            {reader: tuple(names) for reader, names in opened.items()},
-        )
-        _none_unread(fields, prefix)
-        return effect
+        record = decoded(value, EffectRecord, prefix, unknown=UNKNOWN)
+        opened = {reader: tuple(names) for reader, names in record.open.items()}
+        return cls(tuple(each.change() for each in record.changes), opened)
 
 
 NOTHING_CHANGES = Effect()
@@ -246,28 +247,3 @@ def unpaired(fitting: Sequence[Sequence[int]]) -> int | None:
         return False
 
     return next((one for one in range(len(fitting)) if not placed(one, set())), None)
-
-
-def _fields(value: Any, prefix: str) -> Fields:
-    if not isinstance(value, Mapping):
-        raise InputError(f"{prefix.rstrip('.')} must be an object; got {shown(value)}")
-    return Fields(value, prefix)
-
-
-def _object(fields: Fields, name: str) -> Mapping[str, Any]:
-    value = fields.value(name)
-    if value is not None and not isinstance(value, Mapping):
-        raise fields.error(name, "an object")
-    return value or {}
-
-
-def _names(fields: Fields, name: str) -> tuple[str, ...]:
-    names = fields.array(name)
-    if not all(isinstance(each, str) for each in names):
-        raise fields.error(name, "an array of names")
-    return tuple(names)
-
-
-def _none_unread(fields: Fields, prefix: str) -> None:
-    if unread := fields.unread():
-        raise InputError(f"{prefix}{unread[0]} must not be there; its fields are those of tasks/websites/effect.py")
