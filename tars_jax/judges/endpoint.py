@@ -35,6 +35,7 @@ from tars_jax.judges.verdicts import (
     read_score,
     read_verdict,
 )
+from tars_jax.sandbox.address import is_server_address
 
 # Different words for the same question: votes over these are less alike than votes over samples of one.
 PROMPTS: Mapping[str, str] = {
@@ -90,6 +91,10 @@ class EndpointModel:
             if field.name in options and (not isinstance(value, kinds) or isinstance(value, bool)):
                 raise InputError(f"judge option endpoint.{field.name} must be of type {field.type}; got {value!r:.100}")
         made = cls(**options)
+        if not is_server_address(made.address):
+            wanted = "http://HOST:PORT or https://HOST of an endpoint"
+            raise InputError(f"judge option endpoint.address must be {wanted}; got {made.address!r:.200}")
+        _key(made.api_key_file)
         if made.prompt not in PROMPTS:
             raise InputError(f"judge option endpoint.prompt must be one of {', '.join(PROMPTS)}; got {made.prompt!r}")
         return made

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from tars_jax import InputError
 from tars_jax.environment import EnvironmentFailure
+from tars_jax.sandbox.address import is_server_address
 
 USER, JUDGE = "user", "judge"
 MOST_CHARACTERS = 20_000  # of what a judge is shown
@@ -38,7 +39,12 @@ class Helper:
             raise InputError(
                 f"option {part} must have address, and may have {', '.join(_FIELDS[1:])}; got {option!r:.200}"
             )
-        return cls(part, **option)
+        made = cls(part, **option)
+        if not isinstance(made.address, str) or not is_server_address(made.address):
+            wanted = "http://HOST:PORT or https://HOST of an endpoint"
+            raise InputError(f"option {part}.address must be {wanted}; got {made.address!r:.200}")
+        made._key()
+        return made
 
     async def ask(self, system: str, asked: Sequence[str]) -> str:
         """`asked`: what was said so far, by turns, beginning with the other side. Raises EnvironmentFailure of the

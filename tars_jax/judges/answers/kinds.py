@@ -11,8 +11,6 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 
-import pint
-
 from tars_jax.judges.answers.asked import asks_day, asks_in_turn, asks_order, asks_pair, is_written_alike
 from tars_jax.judges.answers.dates import When, compare_dates, dates_in, read_date, weekday_of
 from tars_jax.judges.answers.names import ARTICLES, compare_names, is_code, kinds_of
@@ -23,6 +21,7 @@ from tars_jax.judges.answers.questions import ParsedQuestion
 from tars_jax.judges.answers.retold import asks_share, retelling
 from tars_jax.judges.answers.signs import directed, has_direction
 from tars_jax.judges.answers.times import compare_times, read_time, times_in
+from tars_jax.judges.answers.units import is_unit
 from tars_jax.judges.answers.words import roman_as_figures
 
 _CHARGE = re.compile(r"\b(?:charged?|oxidation|ions?|valen)", re.IGNORECASE)
@@ -158,7 +157,7 @@ def _number(wanted: Quantity, retell: Callable[[str], str], question: ParsedQues
             return None
         rest = told[found[0][1] :].strip()
         counted = f"{rest}s" if re.match(r"(?:1|one) ", told) else rest
-        counts = question.counts(counted) and not isinstance(wanted.unit, pint.Unit)
+        counts = question.counts(counted) and not is_unit(wanted.unit)
         return found[0][2] if not rest or counts else None
 
     def agrees(said: str) -> bool:

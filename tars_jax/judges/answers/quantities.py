@@ -13,8 +13,7 @@ import functools
 import math
 import re
 from collections.abc import Iterator
-
-import pint
+from typing import TYPE_CHECKING
 
 from tars_jax.judges.answers.asked import asked_part
 from tars_jax.judges.answers.numbers import (
@@ -25,7 +24,10 @@ from tars_jax.judges.answers.numbers import (
     with_figures,
 )
 from tars_jax.judges.answers.quantity import Quantity
-from tars_jax.judges.answers.units import currency, rate_at, registry, unit_at
+from tars_jax.judges.answers.units import currency, is_unit, rate_at, registry, unit_at
+
+if TYPE_CHECKING:
+    import pint
 
 _WORD = r"[^\W\d_]+"
 _NUMBER = re.compile(
@@ -118,7 +120,7 @@ def _unit_named(question: str) -> pint.Unit | None:
     for match in re.finditer(r"\b(?:how many|in|number of)\s+", question, re.IGNORECASE):
         unit, end = unit_at(question, match.end()) or (None, 0)
         is_alone = end - match.end() > 2 or question[end : end + 1] in (")", "?", ",", "")
-        if isinstance(unit, pint.Unit) and (match[0][0] in "hH" or is_alone):
+        if is_unit(unit) and (match[0][0] in "hH" or is_alone):
             return unit
     return None
 
@@ -161,9 +163,9 @@ def _joined(first: Quantity, between: str, second: Quantity, before: str) -> Qua
     """5 ft 11 in; 10 to 20 km; between 10 and 20."""
     if first.high is not None or second.high is not None:
         return None
-    units = isinstance(first.unit, pint.Unit) and isinstance(second.unit, pint.Unit)
+    units = is_unit(first.unit) and is_unit(second.unit)
     if units and re.fullmatch(r"[\s,]*(?:and\s+)?", between):
-        assert isinstance(first.unit, pint.Unit) and isinstance(second.unit, pint.Unit)
+        assert is_unit(first.unit) and is_unit(second.unit)
         smaller = second.unit
         if str(first.unit) == "hour" and str(smaller) == "meter":
             smaller = registry().Unit("minute")
@@ -230,13 +232,13 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
             unit, end = named, found[1]
         elif isinstance(named, frozenset):
             unit, end = money & named or money, found[1]
-    if isinstance(unit, pint.Unit) and text.startswith(_AND_A_HALF, end):
+    if is_unit(unit) and text.startswith(_AND_A_HALF, end):
         readings, digits, decimals, end = [readings[0] + 0.5], digits + 1, 1, end + len(_AND_A_HALF)
     per: pint.Unit | str | None = None
     if rate := rate_at(text, end) if unit is not None else None:
         amount, below_it, end = rate
         factor /= amount
-        unit, per = (unit / below_it, None) if isinstance(unit, pint.Unit) else (unit, below_it)
+        unit, per = (unit / below_it, None) if is_unit(unit) else (unit, below_it)
     elif isinstance(unit, frozenset) and (thing := re.match(r" ?(?:/|per ) ?([^\W\d_]{3,})", text[end:])):
         per, end = thing[1].casefold(), end + thing.end()
     if str(unit) == "hour" and (minutes := re.match(r"[0-5]\d(?!\d)", text[end:])):  # 2h45

@@ -9,10 +9,12 @@ from __future__ import annotations
 import dataclasses
 import decimal
 import enum
+from typing import TYPE_CHECKING
 
-import pint
+from tars_jax.judges.answers.units import counts_bits, is_share, is_unit, registry
 
-from tars_jax.judges.answers.units import counts_bits, is_share, registry
+if TYPE_CHECKING:
+    import pint
 
 LEAST_DIGITS = 3  # that a rounded number must have
 
@@ -159,7 +161,7 @@ def _converted(said: Quantity, wanted: Quantity) -> float | None:
     if isinstance(said.unit, frozenset):
         same = wanted.unit is None or (isinstance(wanted.unit, frozenset) and bool(said.unit & wanted.unit))
         return said.value if same else None
-    if not isinstance(wanted.unit, pint.Unit) or is_share(said.unit) != is_share(wanted.unit):
+    if not is_unit(wanted.unit) or is_share(said.unit) != is_share(wanted.unit):
         return None
     if {str(said.unit), str(wanted.unit)} == {"point", "percentage_point"}:
         return said.value

@@ -6,10 +6,12 @@ import functools
 import logging
 import re
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-import pint
 from babel.numbers import get_currency_name, get_currency_symbol, list_currencies
+
+if TYPE_CHECKING:
+    import pint
 
 _MAKING = threading.Lock()
 _SMALL = "a an and as at am are is in per to of us he be do it pm by no so or on we the for"
@@ -25,6 +27,8 @@ def registry() -> pint.UnitRegistry[Any]:
 
 @functools.cache
 def _registry() -> pint.UnitRegistry[Any]:
+    import pint  # a tenth of a second, which who asks for a list of judges should not wait for
+
     found: pint.UnitRegistry[Any] = pint.UnitRegistry(autoconvert_offset_to_baseunit=True)
     logging.getLogger("pint.util").setLevel(logging.ERROR)  # a word of two meanings is no news: the question tells
     for line in (
@@ -34,6 +38,11 @@ def _registry() -> pint.UnitRegistry[Any]:
     ):
         found.define(line)
     return found
+
+
+def is_unit(unit: pint.Unit | frozenset[str] | str | None) -> TypeGuard[pint.Unit]:
+    """Whether it is one of Pint's; else it is currencies, a thing that is counted, or none."""
+    return not isinstance(unit, frozenset | str | None)
 
 
 @functools.cache
@@ -100,7 +109,7 @@ def rate_at(text: str, place: int) -> tuple[float, pint.Unit, int] | None:
     """(how many, of which unit, end) of "/kg", "per 100 g", "a kilo", "an hour" that begins here."""
     match = _PER.match(text, place)
     found = unit_at(text, match.end()) if match else None
-    if match is None or found is None or not isinstance(found[0], pint.Unit):
+    if match is None or found is None or not is_unit(found[0]):
         return None
     is_word = found[1] - match.end() > 2  # "a m" is none
     return (float(match["amount"] or 1) or 1.0, found[0], found[1]) if match["per"] or is_word else None
