@@ -15,7 +15,7 @@ from ml_collections import ConfigDict
 
 from configs.evaluate import contestants
 from tars_jax.annotation.interactive.gate import AskingGate
-from tars_jax.pipelines.command_fields import ListenerFields, PlayerFields
+from tars_jax.pipelines.command_fields import PageAddress, PlayerFields
 from tars_jax.pipelines.learning_sections import EpisodeSection
 from tars_jax.pipelines.run_sections import BrowserSection, CallingAgentSection, ContestantSection
 from tars_jax.pipelines.schema import OPEN, Section, section
@@ -45,7 +45,7 @@ class Proposals(PlayerFields):
 
 
 @dataclasses.dataclass(frozen=True)
-class Annotate(ListenerFields, Proposals):
+class Annotate(PageAddress, Proposals):
     """The tasks to annotate, the policy that proposes, and the people who decide."""
 
     failures: tuple[str, ...] = field(
@@ -73,7 +73,11 @@ class ProposingAgent(ContestantSection):
     """The proposing agent's answers and memory, for checkpoints without a run and servers other than ours."""
 
     max_observation_tokens: int = field_of(ContestantSection, "max_observation_tokens", default=256)
-    constrained: bool = field(True, "whether a policy that runs here can only sample calls of the environment")
+    constrained: bool = field_of(
+        CallingAgentSection,
+        "constrained",
+        about="whether a policy that runs here can only sample calls of the environment",
+    )
     thought: str = field_of(CallingAgentSection, "thought")
     list_actions: bool = field_of(CallingAgentSection, "list_actions")
 

@@ -12,16 +12,18 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.pipelines.command_fields import ListenerFields
+from tars_jax.pipelines.command_fields import PageAddress
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import at_least, field
+from tars_jax.rules import Rule, at_least, field
 
 
 @dataclasses.dataclass(frozen=True)
-class AnnotateRecording(ListenerFields, RunFields):
+class AnnotateRecording(PageAddress, RunFields):
     """The recording that becomes a data set, and how speech is transcribed."""
 
-    recording: str = field("", "folder of the recording, as `record` writes it")
+    recording: str = field(
+        "", "folder of the recording", Rule(bool, "the folder of a recording, as `record` leaves it")
+    )
     task: str = field("", "instruction of the recorded task, where the recording lacks it or has it wrong")
     rest_minutes: float = field(
         10.0,

@@ -9,6 +9,7 @@ from ml_collections import ConfigDict
 
 from tars_jax.data import VERDICTS
 from tars_jax.model.execution import Execution
+from tars_jax.pipelines.command_fields import LevelFields
 from tars_jax.pipelines.game_names import TRAINED_ON, can_be_trained_on
 from tars_jax.pipelines.learning_sections import (
     BroughtDemonstrationsSection,
@@ -31,7 +32,7 @@ class Stage(JobFields):
         "games that the stage trains on; (): mazes of task.evaluation_distances",
         Rule(can_be_trained_on, f"nothing, or {TRAINED_ON}"),
     )
-    levels: tuple[int, ...] = field((1,), "levels of `games`", each(at_least(1)))
+    levels: tuple[int, ...] = field_of(LevelFields, "levels", about="levels of `games`")
 
 
 @dataclasses.dataclass(frozen=True)

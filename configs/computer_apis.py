@@ -10,25 +10,22 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.pipelines.command_fields import ISOLATION, ListenerFields
+from tars_jax.pipelines.command_fields import IsolationFields
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import at_least, field
+from tars_jax.rules import field_of
+from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.web.listening import ListenAddress
 
 
 @dataclasses.dataclass(frozen=True)
-class ComputerApis(ListenerFields, RunFields):
+class ComputerApis(ListenAddress, IsolationFields, RunFields):
     """The computer that is served, and its limits."""
 
-    isolation: str = field(
-        "auto",
-        "isolation of the computer: auto, or the name of a mechanism in sandbox/computer/isolation.py",
-        ISOLATION,
+    memory_mib: int = field_of(
+        ContainerSpec, "memory_mib", about="memory limit of the computer, and of each computer of /openenv, in MiB"
     )
-    memory_mib: int = field(
-        1024, "memory limit of the computer, and of each computer of /openenv, in MiB", at_least(16)
-    )
-    processes: int = field(256, "most processes of the computer", at_least(4))
-    disk_mib: int = field(1024, "size limit of the computer's files, in MiB", at_least(16))
+    processes: int = field_of(ContainerSpec, "processes", about="most processes of the computer")
+    disk_mib: int = field_of(ContainerSpec, "disk_mib", about="size limit of the computer's files, in MiB")
 
 
 def get_config() -> ConfigDict:

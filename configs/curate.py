@@ -14,10 +14,11 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
+from tars_jax.annotation.curation.config import CurationConfig, Similarity
 from tars_jax.pipelines.command_fields import HelperFields, address_or
 from tars_jax.pipelines.run_sections import OnePageSection, SandboxSection
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import Rule, at_least, between, field, one_of
+from tars_jax.rules import Rule, field, field_of, one_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,13 +38,13 @@ class Curate(HelperFields, RunFields):
     )
     environments: tuple[str, ...] = field((), "environments whose trajectories are executed again; (): all")
     reviews: str = field("", "file of reviews, JSONL")
-    reviews_needed: bool = field(False, "whether trajectories that two people have not reviewed are left out")
+    reviews_needed: bool = field_of(CurationConfig, "reviews_needed")
     thoughts: str = field(
         "rule",
         "how thoughts are cleaned: rule, fillers and repetitions are removed; model, the helper refines them; none",
         one_of("rule", "model", "none"),
     )
-    variants: int = field(0, "most rephrasings of each instruction", at_least(0))
+    variants: int = field_of(CurationConfig, "variants")
     helper: str = field(
         "",
         "address of an OpenAI-compatible endpoint that rephrases instructions and refines thoughts",
@@ -51,13 +52,7 @@ class Curate(HelperFields, RunFields):
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class Similar:
-    """Similarities from which on two trajectories are near-duplicates."""
-
-    asked: float = field(0.8, "Jaccard similarity from which on two instructions ask for the same", between(0.01, 1))
-    done: float = field(0.9, "share of common calls from which on two episodes did the same", between(0, 1))
-
-
 def get_config() -> ConfigDict:
-    return section(Curate, similar=section(Similar), browser=section(OnePageSection), sandbox=section(SandboxSection))
+    return section(
+        Curate, similar=section(Similarity), browser=section(OnePageSection), sandbox=section(SandboxSection)
+    )

@@ -26,14 +26,13 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.envs.interfaces import INTERFACES
-from tars_jax.evaluation.suites import LMGAME_HARNESSES
+from tars_jax.environment import INTERFACES
 from tars_jax.pipelines.command_fields import LevelFields, PlayerFields
 from tars_jax.pipelines.run_sections import ContestantSection, EngineSection, MeshSection, places
 from tars_jax.pipelines.schema import Section, section
 from tars_jax.rules import Rule, at_least, field, field_of, one_of
 from tars_jax.tasks.benchmarks.catalog import BENCHMARKS, is_benchmark
-from tars_jax.tasks.library import SUITES
+from tars_jax.tasks.library import LMGAME_HARNESSES, SUITES
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,20 +12,23 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
+from tars_jax.pipelines.command_fields import PATTERN
 from tars_jax.pipelines.schema import section
-from tars_jax.rules import field
+from tars_jax.rules import Rule, field
 
 
 @dataclasses.dataclass(frozen=True)
 class ExportRecording:
     """The recording to export, and what is redacted."""
 
-    recording: str = field("", "folder of the recording")
-    output: str = field("", "new folder of the redacted copy")
+    recording: str = field("", "folder of the recording", Rule(bool, "the folder of a recording"))
+    output: str = field("", "new folder of the redacted copy", Rule(bool, "a new folder"))
     rectangles: tuple[str, ...] = field(
         (), "rectangles to cover: x/y/width/height in pixels, or x/y/width/height/since/until between two seconds"
     )
-    pattern: str = field("", "regular expression of further texts to redact, such as names: (?i)mara|Kd-\\d{4,6}")
+    pattern: str = field(
+        "", "regular expression of further texts to redact, such as names: (?i)mara|Kd-\\d{4,6}", PATTERN
+    )
     cover_typed: bool = field(True, "whether windows are covered into which a matching text was typed")
     voice: bool = field(False, "whether the copy includes the voice")
     accessibility: bool = field(

@@ -13,14 +13,18 @@ from ml_collections import ConfigDict
 
 from tars_jax.data import FORMATS, STYLES, VERDICTS
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import field, one_of
+from tars_jax.rules import Rule, field, one_of
 
 
 @dataclasses.dataclass(frozen=True)
 class ExportTrajectories(RunFields):
     """The episodes to export, and the format."""
 
-    source: str = field("", "run directory, or a folder of trajectories such as RUN/trajectories/ppo")
+    source: str = field(
+        "",
+        "run directory, or a folder of trajectories such as RUN/trajectories/ppo",
+        Rule(bool, "a run directory or a folder of trajectories"),
+    )
     format: str = field(
         "jsonl",
         "format of the export: jsonl; parquet, one file with the images (the extra parquet); agentnet, "

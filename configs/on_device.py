@@ -57,12 +57,13 @@ import dataclasses
 from ml_collections import ConfigDict
 
 from tars_jax.envs.on_device.catalog import GAMES
+from tars_jax.inference.config import EngineConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.presets import PRESETS
 from tars_jax.pipelines.learning_sections import DemonstrationsSection, FitSection, MixtureSection, ReinforcedFields
-from tars_jax.pipelines.run_sections import ModelSection, rewards
+from tars_jax.pipelines.run_sections import AgentSection, ModelSection, rewards
 from tars_jax.pipelines.schema import section
-from tars_jax.rollout.pool_config import PoolConfig
+from tars_jax.rollout.config import ContextConfig, PoolConfig
 from tars_jax.rules import at_least, between, field, field_of, one_of
 from tars_jax.training.config import OptimizerConfig, PPOConfig
 
@@ -114,12 +115,12 @@ class Rollout:
 
     episodes: int = field(128, "episodes of a PPO update", at_least(1))
     max_new_tokens: int = field(20, "most tokens of an answer", at_least(2))
-    show_budget: bool = field(True, "whether the prompt says how many steps remain")
-    temperature: float = field(1.0, "sampling temperature", at_least(0))
-    window: int = field(1, "observations in a prompt, with the answers between them", at_least(1))
-    summaries: int = field(0, "summaries, in a prompt, of steps that left the window; 0: no memory", at_least(0))
-    summary_tokens: int = field(8, "most tokens of a summary", at_least(1))
-    context: int = field(0, "tokens of a padded prompt; 0: as many as the longest prompt has", at_least(0))
+    show_budget: bool = field_of(AgentSection, "show_budget")
+    temperature: float = field_of(EngineConfig, "temperature", about="sampling temperature")
+    window: int = field_of(ContextConfig, "window")
+    summaries: int = field_of(ContextConfig, "summaries")
+    summary_tokens: int = field_of(ContextConfig, "summary_tokens")
+    context: int = field_of(ContextConfig, "tokens")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,14 +9,14 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.pipelines.command_fields import ListenerFields
 from tars_jax.pipelines.run_sections import SandboxSection
 from tars_jax.pipelines.schema import RunFields, section
 from tars_jax.rules import at_least, field
+from tars_jax.web.listening import ListenAddress
 
 
 @dataclasses.dataclass(frozen=True)
-class Openenv(ListenerFields, RunFields):
+class Openenv(ListenAddress, RunFields):
     """The environment that is served."""
 
     environment: str = field(

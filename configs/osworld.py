@@ -15,22 +15,20 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.pipelines.command_fields import ISOLATION, ListenerFields
+from tars_jax.pipelines.command_fields import IsolationFields
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import between, field
-from tars_jax.sandbox.browser.site import MAX_SIDE
+from tars_jax.rules import between, field, field_of
+from tars_jax.sandbox.desktop.config import DesktopConfig
+from tars_jax.web.listening import ListenAddress
 
 
 @dataclasses.dataclass(frozen=True)
-class Osworld(ListenerFields, RunFields):
+class Osworld(ListenAddress, IsolationFields, RunFields):
     """The desktop that is served."""
 
-    width: int = field(1920, "width of the screen, in pixels", between(320, MAX_SIDE))
-    height: int = field(1080, "height of the screen, in pixels", between(200, MAX_SIDE))
+    width: int = field_of(DesktopConfig, "width", default=1920, rule=between(320, 8192))
+    height: int = field_of(DesktopConfig, "height", default=1080, rule=between(200, 8192))
     browser: bool = field(True, "whether Chromium is among the applications")
-    isolation: str = field(
-        "auto", "isolation of the desktop: auto, or the name of a mechanism in sandbox/computer/isolation.py", ISOLATION
-    )
 
 
 def get_config() -> ConfigDict:

@@ -14,7 +14,7 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.envs.interfaces import INTERFACES
+from tars_jax.environment import INTERFACES
 from tars_jax.pipelines.run_sections import places
 from tars_jax.pipelines.schema import RunFields, section
 from tars_jax.rules import Rule, at_least, between, field, one_of

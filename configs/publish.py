@@ -10,14 +10,14 @@ import dataclasses
 from ml_collections import ConfigDict
 
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import field, one_of
+from tars_jax.rules import Rule, field, one_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Publish(RunFields):
     """The run to publish, and what the archive holds."""
 
-    source: str = field("", "run directory to publish")
+    source: str = field("", "run directory to publish", Rule(bool, "the directory of a finished run"))
     checkpoint: str = field(
         "none",
         "weights in the archive: none; policy, the final weights; all, every weight and state that the run kept",

@@ -14,10 +14,9 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
+from tars_jax.pipelines.command_fields import PATTERN
 from tars_jax.pipelines.schema import section
-from tars_jax.rules import Rule, field, is_pattern, more_than, one_of
-
-PATTERN = Rule(is_pattern, "a regular expression")
+from tars_jax.rules import field, more_than, one_of
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,24 +13,18 @@ import dataclasses
 from ml_collections import ConfigDict
 
 from configs import chain
-from tars_jax.data.rejection_sampling import PREFERENCES
+from tars_jax.data.rejection_sampling import KeepRule
 from tars_jax.pipelines.learning_sections import TuningSection
 from tars_jax.pipelines.schema import section
-from tars_jax.rules import at_least, field, one_of
+from tars_jax.rules import at_least, field
 
 
 @dataclasses.dataclass(frozen=True)
-class Sampling:
+class Sampling(KeepRule):
     """Rejection sampling: attempts at each task, and the solutions that are kept."""
 
     tasks: int = field(120, "number of tasks that are tried", at_least(1))
     samples: int = field(4, "attempts at each task", at_least(1))
-    at_most: int = field(
-        2, "most solutions kept of each task: verified, well-formed, with different actions", at_least(1)
-    )
-    prefer: str = field(
-        "shortest", "solutions that are kept first: shortest, or first (as sampled)", one_of(*PREFERENCES)
-    )
 
 
 @dataclasses.dataclass(frozen=True)

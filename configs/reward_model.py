@@ -58,7 +58,9 @@ class QuestionRows(PackingSection):
     row_length: int = field(
         272, "tokens of a packed row: 272 hold eight steps of a maze, five screenshots and a verdict", at_least(32)
     )
-    images_per_row: int = field(5, "screenshots of a packed row", at_least(1))
+    images_per_row: int = field_of(
+        PackingSection, "images_per_row", default=5, about="screenshots of a packed row", rule=at_least(1)
+    )
 
 
 @dataclasses.dataclass(frozen=True)

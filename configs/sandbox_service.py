@@ -12,12 +12,14 @@ import os
 
 from ml_collections import ConfigDict
 
-from tars_jax.pipelines.command_fields import ISOLATION, ListenerFields
+from tars_jax.pipelines.command_fields import IsolationFields
 from tars_jax.pipelines.run_sections import DrawingSection
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import Rule, at_least, each, field, field_of, more_than, one_of
+from tars_jax.rules import Rule, each, field, field_of, one_of
 from tars_jax.sandbox.browser.config import BrowserConfig
-from tars_jax.sandbox.service.config import DOMAIN, is_domain
+from tars_jax.sandbox.service.config import ServiceConfig
+from tars_jax.sandbox.sessions.config import SessionsConfig
+from tars_jax.web.listening import ListenAddress
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,16 +47,10 @@ class ServiceBrowsers(DrawingSection):
 
 
 @dataclasses.dataclass(frozen=True)
-class Computers:
-    """How computers are isolated: namespaces, bubblewrap, gvisor; auto: the first of the first two that works."""
-
-    isolation: str = field("auto", "isolation of computers: auto, or the name of a mechanism", ISOLATION)
-
-
-@dataclasses.dataclass(frozen=True)
-class SandboxService(ListenerFields, RunFields):
+class SandboxService(ListenAddress, RunFields):
     """The sandbox service: owners, kinds of sessions and previews."""
 
+    port: int = field_of(ServiceConfig, "port")
     owners_file: str = field(
         "", 'JSON file of owners: {"ann": {"key": "...", "sessions": 8}}; empty: only the operator'
     )
@@ -68,45 +64,14 @@ class SandboxService(ListenerFields, RunFields):
         "kinds of sessions; a machine that cannot isolate computers says so",
         each(one_of("browser", "computer")),
     )
-    preview_domain: str = field(
-        "localhost",
-        "domain of previews: computers are shown at ID.localhost; others can connect at a wildcard domain",
-        Rule(is_domain, DOMAIN),
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class Server:
-    """The sandbox service's HTTP server: limits of requests."""
-
-    max_body_megabytes: int = field(64, "size limit of a request's body, in megabytes", at_least(1))
-    open_seconds: float = field(60.0, "time limit of opening a session, in seconds", more_than(0))
-    stop_seconds: float = field(
-        10.0, "seconds that requests under way may take when the service is told to stop", more_than(0)
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class Sessions:
-    """Limits of sessions: number, lease and downloads."""
-
-    max_sessions: int = field(64, "most sessions of all owners together", at_least(1))
-    per_owner: int = field(64, "most sessions of one owner, unless owners_file sets another number", at_least(1))
-    lease_seconds: float = field(
-        120.0, "seconds without a call or renewal after which a session is closed", more_than(0)
-    )
-    max_lease_seconds: float = field(86400.0, "longest lease that a session may ask for, in seconds", more_than(0))
-    download_megabytes: int = field(
-        64, "downloads of a session's page that are kept, in megabytes; 0: none", at_least(0)
-    )
+    preview_domain: str = field_of(ServiceConfig, "preview_domain")
 
 
 def get_config() -> ConfigDict:
     return section(
         SandboxService,
-        port=8700,
         browser=section(ServiceBrowsers),
-        computers=section(Computers),
-        server=section(Server),
-        sessions=section(Sessions),
+        computers=section(IsolationFields),
+        server=section(ServiceConfig, without=("host", "port", "body_seconds", "person_seconds", "preview_domain")),
+        sessions=section(SessionsConfig),
     )

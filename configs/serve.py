@@ -12,17 +12,18 @@ import dataclasses
 from ml_collections import ConfigDict
 
 from tars_jax.agent.grammar import GRAMMARS
-from tars_jax.inference.config import EngineConfig
-from tars_jax.pipelines.command_fields import ListenerFields
+from tars_jax.inference.config import EngineConfig, ServerConfig
 from tars_jax.pipelines.run_sections import MeshSection
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import Rule, at_least, field, field_of, more_than
+from tars_jax.rules import Rule, field, field_of
+from tars_jax.web.listening import ListenAddress
 
 
 @dataclasses.dataclass(frozen=True)
-class Serve(ListenerFields, RunFields):
+class Serve(ListenAddress, RunFields):
     """The policy that is served, and its clients."""
 
+    port: int = field_of(ServerConfig, "port")
     checkpoint: str = field(
         "",
         "folder of exported weights (RUN/policy, RUN/supervised, ...); or a preset's name, for random "
@@ -69,26 +70,9 @@ class ServingEngine(EngineConfig):
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class Server:
-    """The HTTP server: limits of requests and conversations."""
-
-    max_requests: int = field(256, "most requests under way at once; further ones are answered with 429", at_least(1))
-    max_body_megabytes: int = field(32, "size limit of a request's body, in megabytes", at_least(1))
-    request_seconds: float = field(300.0, "time limit of one request, in seconds", more_than(0))
-    lease_seconds: float = field(120.0, "seconds without a request after which a session is closed", more_than(0))
-    idle_seconds: float = field(
-        600.0, "seconds without a request after which a conversation is over, and kept in `record`", more_than(0)
-    )
-    stop_seconds: float = field(
-        20.0, "seconds that requests under way may take when the server is told to stop", more_than(0)
-    )
-
-
 def get_config() -> ConfigDict:
     return section(
         Serve,
-        port=8000,
         engine=section(
             ServingEngine,
             without=("temperature", "constraint", "decode_buckets", "image_cache_tokens"),
@@ -98,6 +82,6 @@ def get_config() -> ConfigDict:
             biases=300,
             top_logprobs=20,
         ),
-        server=section(Server),
+        server=section(ServerConfig, without=("host", "port", "body_seconds")),
         mesh=section(MeshSection),
     )

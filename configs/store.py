@@ -14,16 +14,20 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.data import STYLES
+from configs.export_trajectories import ExportTrajectories
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import at_least, field, one_of
+from tars_jax.rules import Rule, at_least, field, field_of, one_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Store(RunFields):
     """The trajectory store, and what to do with it."""
 
-    store: str = field("", "folder of the store; import creates a missing one")
+    store: str = field(
+        "",
+        "folder of the store; import creates a missing one",
+        Rule(bool, "the folder of a store, such as RUN/store of a flywheel"),
+    )
     action: str = field(
         "summary",
         "what to do with the store",
@@ -36,9 +40,7 @@ class Store(RunFields):
         "format of export: jsonl, parquet, array_record (the extra grain), or trajectories, as runs have them",
         one_of("jsonl", "parquet", "array_record", "trajectories"),
     )
-    style: str = field(
-        "qwen", "style of jsonl: qwen, images as files; openai, images as data URLs in the lines", one_of(*STYLES)
-    )
+    style: str = field_of(ExportTrajectories, "style")
     output: str = field("", "folder of export; empty: the run directory")
     datasets: tuple[str, ...] = field(
         (),

@@ -10,10 +10,11 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
+from tars_jax.data.config import InspectionConfig
 from tars_jax.pipelines.command_fields import HelperFields, address_or
 from tars_jax.pipelines.run_sections import places
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import at_least, between, field, field_of
+from tars_jax.rules import at_least, field, field_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,24 +34,5 @@ class SynthesizeGames(RunFields):
     screen: int = field(96, "side of a game's screen in pixels", at_least(96))
 
 
-@dataclasses.dataclass(frozen=True)
-class Inspection:
-    """Inspection: how a game is played before it is admitted."""
-
-    levels: int = field(
-        3, "first levels, which all players play; only the reference player plays the others", at_least(1)
-    )
-    seeds: int = field(4, "seeds of each of the first levels", at_least(1))
-    most_random: float = field(
-        0.5, "greatest success rate of random legal moves on the hardest of the first levels", between(0, 1)
-    )
-    most_chance: float = field(
-        0.5, "greatest success rate of random clicks, drags and keys on all of the first levels", between(0, 1)
-    )
-    most_lost: float = field(
-        0.5, "greatest share of episodes that random legal moves lose within three steps", between(0, 1)
-    )
-
-
 def get_config() -> ConfigDict:
-    return section(SynthesizeGames, inspection=section(Inspection), **places(pages=4, browsers=1))
+    return section(SynthesizeGames, inspection=section(InspectionConfig), **places(pages=4, browsers=1))

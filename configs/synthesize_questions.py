@@ -16,25 +16,26 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
+from tars_jax.data.config import ObfuscationLimits, QuestionSynthesisConfig
 from tars_jax.pipelines.command_fields import HelperFields, address_or
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import at_least, between, field
+from tars_jax.rules import at_least, field, field_of
 
 
 @dataclasses.dataclass(frozen=True)
 class SynthesizeQuestions(HelperFields, RunFields):
     """The questions to synthesize, and the encyclopedia that they are about."""
 
-    questions: int = field(1000, "number of questions to synthesize", at_least(1))
+    questions: int = field_of(QuestionSynthesisConfig, "questions", default=1000)
     source: str = field(
         "world", "encyclopedia: world, foldoc (./launch/websites.sh foldoc), a dump of MediaWiki or a ZIM file"
     )
     names_seed: int = field(
         3, "random seed of entities' new names, which keep answers from being memorized; -1: real names", at_least(-1)
     )
-    chains: float = field(0.85, "share of multi-hop chains among the tries", between(0, 1))
-    most_hops: int = field(3, "most hops of a chain", at_least(0))
-    tries: int = field(60, "tries for each question before it is given up", at_least(1))
+    chains: float = field_of(QuestionSynthesisConfig, "chains", default=0.85)
+    most_hops: int = field_of(QuestionSynthesisConfig, "most_hops")
+    tries: int = field_of(QuestionSynthesisConfig, "tries")
     helper: str = field(
         "embedded",
         "model that solves closed-book, scores and rewrites: embedded, or an OpenAI-compatible endpoint",
@@ -45,17 +46,5 @@ class SynthesizeQuestions(HelperFields, RunFields):
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """Limits of the conditions that questions are made of."""
-
-    least_matches: int = field(
-        4, "least entities that one condition matches: fewer would reveal the answer", at_least(2)
-    )
-    most_share: float = field(
-        0.7, "greatest share of a kind's entities that a condition matches: more says nothing", between(0, 1)
-    )
-
-
 def get_config() -> ConfigDict:
-    return section(SynthesizeQuestions, max_tokens=800, limits=section(Limits))
+    return section(SynthesizeQuestions, max_tokens=800, limits=section(ObfuscationLimits))

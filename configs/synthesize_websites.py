@@ -16,6 +16,7 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
+from tars_jax.data.config import ExplorationConfig, WebsiteSynthesisConfig
 from tars_jax.pipelines.command_fields import HelperFields, address_or
 from tars_jax.pipelines.schema import RunFields, section
 from tars_jax.rules import at_least, field, field_of
@@ -46,11 +47,11 @@ class SynthesizeWebsites(RunFields):
     api_key_file: str = field_of(HelperFields, "api_key_file")
     max_tokens: int = field_of(HelperFields, "max_tokens", default=600)
     answer_s: float = field(60.0, "time limit of one answer of the model, in seconds", at_least(1))
-    tasks: int = field(40, "most tasks of a website", at_least(1))
-    each: int = field(6, "candidate tasks of each function of a website", at_least(1))
-    merged: int = field(10, "most tasks of a website that need something to be made first", at_least(0))
-    rows: int = field(10, "most tasks of a website that are two tasks in a row", at_least(0))
-    questions: int = field(6, "most tasks of a website that end with an answer", at_least(0))
+    tasks: int = field_of(WebsiteSynthesisConfig, "tasks")
+    each: int = field_of(WebsiteSynthesisConfig, "each")
+    merged: int = field_of(WebsiteSynthesisConfig, "merged")
+    rows: int = field_of(WebsiteSynthesisConfig, "rows")
+    questions: int = field_of(WebsiteSynthesisConfig, "questions")
     site_s: float = field(
         0.0, "seconds after which no further candidate of a website is tried; 0: no limit", at_least(0)
     )
@@ -58,22 +59,12 @@ class SynthesizeWebsites(RunFields):
 
 
 @dataclasses.dataclass(frozen=True)
-class Exploration:
-    """Exploration of a website: limits of pages, depth and clicks."""
-
-    pages: int = field(30, "most pages that are opened by links", at_least(1))
-    alike: int = field(3, "most pages whose addresses differ only in numbers", at_least(1))
-    depth: int = field(4, "most links between the first page and another", at_least(1))
-    presses: int = field(12, "most clicks on buttons outside of forms", at_least(0))
-
-
-@dataclasses.dataclass(frozen=True)
 class Random:
     """Random play, whose end no check may pass."""
 
-    episodes: int = field(2, "episodes of random play, whose final state no check may accept", at_least(0))
-    actions: int = field(15, "actions of each episode", at_least(1))
+    episodes: int = field_of(WebsiteSynthesisConfig, "random_episodes", default=2)
+    actions: int = field_of(WebsiteSynthesisConfig, "random_actions", default=15)
 
 
 def get_config() -> ConfigDict:
-    return section(SynthesizeWebsites, exploration=section(Exploration), random=section(Random))
+    return section(SynthesizeWebsites, exploration=section(ExplorationConfig), random=section(Random))

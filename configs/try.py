@@ -16,27 +16,28 @@ import dataclasses
 
 from ml_collections import ConfigDict
 
-from tars_jax.agent.grammar import FORMS
-from tars_jax.agent.tool_schemas import TOOLS
-from tars_jax.pipelines.command_fields import EndpointFields
+from tars_jax.pipelines.command_fields import EndpointFields, PlayerFields
 from tars_jax.pipelines.learning_sections import EpisodeSection
 from tars_jax.pipelines.run_sections import ContestantSection, OnePageSection, SandboxSection
 from tars_jax.pipelines.schema import OPEN, RunFields, section
-from tars_jax.rules import Rule, at_least, field, field_of, one_of
+from tars_jax.rules import Rule, at_least, field, field_of
 
 
 @dataclasses.dataclass(frozen=True)
 class TriedAgent(ContestantSection):
     """The agent's answers and observations."""
 
-    grammar: str = field(
-        "text", "form of the answers, as in `train`: plain where the text is the answer, else text", one_of(*FORMS)
+    grammar: str = field_of(
+        ContestantSection,
+        "grammar",
+        about="form of the answers, as in `train`: plain where the text is the answer, else text",
     )
     list_actions: bool = field(True, "whether an endpoint's prompt lists the environment's calls")
-    max_observation_tokens: int = field(
-        0,
-        "most tokens of an observation's text in a window of `train`; longer texts are reported; 0: no limit",
-        at_least(0),
+    max_observation_tokens: int = field_of(
+        ContestantSection,
+        "max_observation_tokens",
+        default=0,
+        about="most tokens of an observation's text in a window of `train`; longer texts are reported; 0: no limit",
     )
 
 
@@ -58,11 +59,11 @@ class Try(RunFields):
     )
     model: str = field_of(EndpointFields, "model")
     api_key_file: str = field_of(EndpointFields, "api_key_file")
-    tools: str = field(
-        "text",
-        "how an endpoint acts: text, in our grammar; native, by tool calls; computer or "
+    tools: str = field_of(
+        PlayerFields,
+        "tools",
+        about="how an endpoint acts: text, in our grammar; native, by tool calls; computer or "
         "computer_use_preview, by OpenAI's computer tool",
-        one_of(*TOOLS),
     )
     answer_seconds: float = field_of(EndpointFields, "answer_seconds", default=120.0)
     max_steps: int = field(0, "step budget of an episode; 0: the environment's own", at_least(0))

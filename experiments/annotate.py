@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import tars_jax.evaluation
-from tars_jax import InputError
 from tars_jax.annotation.interactive.app import AnnotationApp
 from tars_jax.annotation.interactive.gate import AskingGate
 from tars_jax.annotation.interactive.people import People
@@ -31,12 +30,13 @@ from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.launcher import LAUNCHER, from_here
 from tars_jax.pipelines.annotating import AnnotatedPolicy, newest_weights, open_annotated
 from tars_jax.pipelines.environments import EnvironmentTasks
+from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.sandbox.browser.service import browsers
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.web.request_limits import is_loopback
-from tars_jax.web.running import listen, serve
+from tars_jax.web.listening import ListenAddress, listen
+from tars_jax.web.running import serve
 
 # People come and go, a policy gets better, and who asks when is a matter of the day.
 RENEWED = (
@@ -48,19 +48,8 @@ RENEWED = (
 FOLDER = "annotation"
 
 
-@dataclasses.dataclass(frozen=True)
-class _Address:
-    host: str
-    port: int
-    stop_seconds: float = 2.0
-
-
 def run(config: Any, run_directory: RunDirectory) -> None:
-    if not is_loopback(config.host):
-        raise InputError(
-            f"config.host must be an address of this machine alone, such as 127.0.0.1; got {config.host!r}"
-        )
-    address = _Address(config.host, config.port)
+    address = ListenAddress(host=config.host, port=config.port, stop_seconds=2.0)
     listen(address).close()  # an address that cannot be had is said now, not after all that follows
     sandbox_of(config)  # also where it cannot be
     folder = run_directory.path / FOLDER
@@ -72,7 +61,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     with open_annotated(config, run_directory.path, steps) as opened:
         print(f"annotate: {opened.about}", flush=True)
         pages = _Pages(config, tasks, opened)
-        gate = AskingGate(**{field.name: config.gate[field.name] for field in dataclasses.fields(AskingGate)})
+        gate = from_section(AskingGate, config.gate)
         service = AnnotationService(
             folder,
             Setting(opened.writer, opened.agent, opened.policy, gate, opened.value),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -21,27 +20,14 @@ from tars_jax.training.progress import QUIET, counting
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory.files import save_trajectory
 from tars_jax.web.keys import read_or_make_key
-from tars_jax.web.request_limits import is_loopback
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serve
 
 POSITIONAL = ("recording",)
 ANNOTATION, DATASET = "annotation.json", "dataset"
 
 
-@dataclasses.dataclass(frozen=True)
-class _Page:
-    host: str
-    port: int
-    stop_seconds: float = 5.0
-
-
 def run(config: Any, run_directory: RunDirectory) -> None:
-    if not config.recording:
-        raise InputError("config.recording must be the folder of a recording, as `record` leaves it; got nothing")
-    if not is_loopback(config.host):
-        raise InputError(
-            f"config.host must be an address of this machine alone, such as 127.0.0.1; got {config.host!r}"
-        )
     recording = read_recording(Path(config.recording))
     file = run_directory.path / ANNOTATION
     annotation = load_annotation(file) if file.exists() else _annotated(config, recording)
@@ -60,7 +46,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     style = (Path(tars_jax.evaluation.__file__).parent / "report.css").read_text(encoding="utf-8")
     review = ReviewedRecording(annotation, recording, file, write, style)
     serve(
-        review.app(key), _Page(config.host, config.port),
+        review.app(key), ListenAddress(host=config.host, port=config.port),
         lambda address: print(f"annotate_recording: look at it at {address}/{key}/\nCtrl-C ends it.", flush=True),
         lambda words: print(f"\nannotate_recording: {words}", flush=True),
     )  # fmt: skip

@@ -11,8 +11,9 @@ from typing import Any
 from tars_jax.sandbox.compat.computer_apis import ComputerApis
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.web.gate import Gate, ListenAddress
+from tars_jax.web.gate import Gate
 from tars_jax.web.keys import read_or_make_key
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
 
@@ -22,9 +23,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     token = read_or_make_key(run_directory.path / "token")
     spec = ContainerSpec(memory_mib=config.memory_mib, processes=config.processes, disk_mib=config.disk_mib)
     apis = ComputerApis(spec, Gate(token, only_local_names=is_loopback(config.host)), config.isolation)
-    serve(
-        apis.app(), ListenAddress(config.host, config.port), lambda address: announce(address, token), say, plain=True,
-    )  # fmt: skip
+    address = ListenAddress(host=config.host, port=config.port)
+    serve(apis.app(), address, lambda address: announce(address, token), say, plain=True)
     print("computer_apis: stopped", flush=True)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.annotation.curation.augmentation import EndpointParaphraser, Paraphraser, RuleParaphraser
-from tars_jax.annotation.curation.curate import CurationConfig, curate, needs_execution
+from tars_jax.annotation.curation.config import CurationConfig, Similarity
+from tars_jax.annotation.curation.curate import curate, needs_execution
 from tars_jax.annotation.curation.executability import ReplayedExecution, executed
-from tars_jax.annotation.curation.near_duplicates import Similar
 from tars_jax.annotation.curation.reviews import read_reviews
 from tars_jax.annotation.curation.thoughts import EndpointRefiner, Refiner, RuleRefiner
 from tars_jax.data.datasets import read_dataset
@@ -20,6 +20,7 @@ from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.evaluation.curation_page import render_curation
 from tars_jax.files import write_atomic
 from tars_jax.judges.endpoint import EndpointModel
+from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.sections import browser_config, sandbox_of
 from tars_jax.pipelines.serving import read_key
 from tars_jax.rollout.episode_runner import page_resources
@@ -48,7 +49,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     executions = {} if config.execute == "none" else asyncio.run(executed_again(config, trajectories))
     curated = curate(
         trajectories,
-        CurationConfig(Similar(**config.similar.to_dict()), config.reviews_needed, config.variants, config.seed),
+        from_section(CurationConfig, config, similar=Similarity(**config.similar)),
         executions=executions,
         reviews=reviews,
         refiner=refiner,

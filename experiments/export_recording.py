@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,16 +17,10 @@ POSITIONAL = ("recording", "output")
 
 
 def run(config: Any) -> None:
-    if not config.recording or not config.output:
-        raise InputError("config.recording and config.output must be a recording and a new folder; got nothing")
-    try:
-        searched = patterns(config.pattern)
-    except re.error as error:
-        raise InputError(f"config.pattern must be a regular expression; got {config.pattern!r}: {error}") from error
     done = export(
-        opened(Path(config.recording)), Path(config.output), searched, rectangles=_rectangles(config.rectangles),
-        cover_typed=config.cover_typed, voice=config.voice, accessibility=config.accessibility,
-        shown=counting("export_recording", "pictures", quiet=QUIET),
+        opened(Path(config.recording)), Path(config.output), patterns(config.pattern),
+        rectangles=_rectangles(config.rectangles), cover_typed=config.cover_typed, voice=config.voice,
+        accessibility=config.accessibility, shown=counting("export_recording", "pictures", quiet=QUIET),
     )  # fmt: skip
     print(
         f"{done.path}: {done.matches} typed texts taken out, {done.blackened} of {done.pictures} pictures blackened in "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tars_jax import InputError
 from tars_jax.data.agentnet_folder import RECORDS, write_agentnet
 from tars_jax.data.atif_writing import write_atif
 from tars_jax.data.exporters import recorded, trajectory_files, write_jsonl, write_parquet
@@ -16,8 +15,6 @@ POSITIONAL = ("source",)
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    if not config.source:
-        raise InputError("config.source must be a run directory or a folder of trajectories; got nothing.")
     files = trajectory_files(Path(config.source), evaluations=config.evaluations)
     folder = Path(config.output) if config.output else run_directory.path
     found = recorded(Progress("export", len(files), "episodes", quiet=QUIET).each(files), config.verdict)

@@ -13,10 +13,9 @@ from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.recorded import TRACES, hidden_truth
 from tars_jax.environment import Task
-from tars_jax.envs.registry import load_environment
 from tars_jax.json_fields import read_object_text
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.pipelines.config import naming
+from tars_jax.pipelines.environments import configured_environment
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import reference_player
@@ -58,9 +57,9 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 def tasks_of(name: str, part: Any, seed: int) -> list[Task]:
     """Raises InputError for a part that plays an environment which says nothing of success, and has no reference."""
-    options = read_object_text(part["options"], f"config.parts.{name}.options")
-    with naming(f"config.parts.{name}.environment", "environment"):
-        spec = load_environment(part["environment"], options)
+    fields = [f"config.parts.{name}.{field}" for field in ("environment", "options")]
+    options = read_object_text(part["options"], fields[1])
+    spec = configured_environment(part["environment"], options, *fields)
     if spec.reference is None:
         raise InputError(f"config.parts.{name}.environment must have a reference player; got {spec.name}")
     tasks = []

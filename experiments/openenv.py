@@ -13,8 +13,9 @@ from tars_jax.json_fields import read_object_text
 from tars_jax.sandbox.address import read_address
 from tars_jax.sandbox.compat.openenv import OpenEnvEpisode, openenv_app
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.web.gate import Gate, ListenAddress
+from tars_jax.web.gate import Gate
 from tars_jax.web.keys import read_or_make_key
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
 
@@ -39,6 +40,10 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         print(f'  GenericEnvClient(base_url="{address}", headers={{"X-API-Key": TOKEN}})', flush=True)
 
     serve(
-        app, ListenAddress(config.host, config.port), announce, lambda words: print(f"\nopenenv: {words}"), plain=True
+        app,
+        ListenAddress(host=config.host, port=config.port),
+        announce,
+        lambda words: print(f"\nopenenv: {words}"),
+        plain=True,
     )
     print("openenv: stopped", flush=True)

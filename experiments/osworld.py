@@ -16,8 +16,9 @@ from tars_jax.envs.benchmarks.osworld.session import computer_spec, prepare
 from tars_jax.sandbox.compat.osworld import served_desktop
 from tars_jax.sandbox.computer.pyautogui import pyautogui_folder
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.web.gate import Gate, ListenAddress
+from tars_jax.web.gate import Gate
 from tars_jax.web.keys import read_or_make_key
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
 
@@ -34,7 +35,13 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         programs.fill(Path(folder))
         spec = dataclasses.replace(computer_spec(Path(folder), (config.width, config.height)), parts=parts)
         app = served_desktop(spec, gate, config.isolation, prepare)
-        serve(app, ListenAddress(config.host, config.port), lambda address: announce(address, token), say, plain=True)
+        serve(
+            app,
+            ListenAddress(host=config.host, port=config.port),
+            lambda address: announce(address, token),
+            say,
+            plain=True,
+        )
     print("osworld: stopped", flush=True)
 
 

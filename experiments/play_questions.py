@@ -14,9 +14,8 @@ from typing import Any
 
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.environment import Observation, Task
+from tars_jax.environment import SDK, Observation, Task
 from tars_jax.envs.browsing_players import random_move
-from tars_jax.envs.interfaces import SDK
 from tars_jax.envs.registry import load_environment
 from tars_jax.evaluation.statistics import wilson_interval
 from tars_jax.model.tokenizer import load_tokenizer

@@ -19,8 +19,6 @@ POSITIONAL = ("source",)
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    if not config.source:
-        raise InputError("config.source must be the directory of a finished run; got nothing")
     source = Path(config.source)
     output = Path(config.output) if config.output else source.absolute().with_name(f"{source.absolute().name}.zip")
     if os.path.isdir(output) or not os.path.isdir(output.parent):

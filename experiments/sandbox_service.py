@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tars_jax import InputError
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.checkout import ROOT
+from tars_jax.pipelines.config import naming
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.service import PagesKind
-from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
+from tars_jax.sandbox.browser.sessions import PageSessions
 from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.computers.kind import ComputersKind
 from tars_jax.sandbox.service.computers.opening import ContainedComputers
@@ -24,6 +24,7 @@ from tars_jax.sandbox.service.computers.store import OWNER
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig, read_owners
 from tars_jax.sandbox.service.gateway.apis import api_mounts
 from tars_jax.sandbox.service.kinds import Kind
+from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.sandbox.sessions.registry import SessionQuota
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.web.keys import read_or_make_key
@@ -34,12 +35,8 @@ ASSETS = ROOT / ".cache" / "previews" / "node_modules"
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     logging.basicConfig(format="sandbox_service: %(message)s")
-    sessions = config.sessions
-    if sessions.lease_seconds > sessions.max_lease_seconds:
-        raise InputError(
-            f"config.sessions.lease_seconds must be at most config.sessions.max_lease_seconds, "
-            f"{sessions.max_lease_seconds:g}; got {sessions.lease_seconds:g}"
-        )
+    with naming("config.sessions.lease_seconds", "sessions.lease_seconds"):
+        limits = SessionsConfig(**config.sessions.to_dict())
     key = read_or_make_key(run_directory.path / "operator.key")
     owners = read_owners(Path(config.owners_file)) if config.owners_file else ()
     service = ServiceConfig(
@@ -47,34 +44,26 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         host=config.host,
         port=config.port,
         roots=tuple(Path(root) for root in config.roots),
-        open_seconds=config.server.open_seconds,
-        max_body_bytes=config.server.max_body_megabytes << 20,
-        stop_seconds=config.server.stop_seconds,
+        **config.server.to_dict(),
         preview_domain=config.preview_domain,
         assets=ASSETS if ASSETS.is_dir() else None,
     )
-    session_quota = SessionQuota(config.sessions.max_sessions, config.sessions.per_owner)
-    make: dict[str, Callable[[Any, ServiceConfig, Path, SessionQuota], Kind]] = {
-        "browser": _pages,
-        "computer": _computers,
-    }
-    kinds = [make[name](config, service, run_directory.path, session_quota) for name in config.kinds]
+    quota, folder = SessionQuota(limits.max_sessions, limits.per_owner), run_directory.path
+    make: dict[str, Callable[[], Kind]] = {
+        "browser": lambda: PagesKind(
+            PageSessions(BrowserManager(_browser(config)), limits, folder / "sessions", quota), service
+        ),
+        "computer": lambda: ComputersKind(
+            ComputerSessions(
+                ContainedComputers(config.computers.isolation, kept_in=folder / "computers" / OWNER),
+                folder / "computers", quota, config=limits, browsers=_browser(config),
+            )
+        ),
+    }  # fmt: skip
+    kinds = [make[name]() for name in config.kinds]
     app = make_app(service, *kinds, mounts=api_mounts())
     serve(app, service, lambda address: announce(address, key, run_directory.path), say, plain=True)
     print("sandbox_service: stopped", flush=True)
-
-
-def _pages(config: Any, service: ServiceConfig, folder: Path, session_quota: SessionQuota) -> PagesKind:
-    limits = SessionsConfig(
-        max_sessions=config.sessions.max_sessions,
-        per_owner=config.sessions.per_owner,
-        lease_s=config.sessions.lease_seconds,
-        max_lease_s=config.sessions.max_lease_seconds,
-        download_mb=config.sessions.download_megabytes,
-    )
-    return PagesKind(
-        PageSessions(BrowserManager(_browser(config)), limits, folder / "sessions", session_quota), service
-    )
 
 
 def _browser(config: Any) -> BrowserConfig:
@@ -90,18 +79,6 @@ def _browser(config: Any) -> BrowserConfig:
         call_timeout_s=config.browser.call_seconds,
         use_angle=config.browser.use_angle,
     )
-
-
-def _computers(config: Any, service: ServiceConfig, folder: Path, session_quota: SessionQuota) -> ComputersKind:
-    sessions = ComputerSessions(
-        ContainedComputers(config.computers.isolation, kept_in=folder / "computers" / OWNER),
-        folder / "computers",
-        session_quota,
-        lease_s=config.sessions.lease_seconds,
-        max_lease_s=config.sessions.max_lease_seconds,
-        browsers=_browser(config),
-    )
-    return ComputersKind(sessions)
 
 
 def announce(address: str, key: str, run: Path) -> None:

@@ -18,9 +18,9 @@ import jax
 
 from tars_jax import InputError
 from tars_jax.agent.computer_form import ComputerForm
-from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.config import EngineConfig, ServerConfig
 from tars_jax.inference.engine import Engine
-from tars_jax.inference.server import Served, ServerConfig, make_app, serve
+from tars_jax.inference.server import Served, make_app, serve
 from tars_jax.model.presets import PRESETS
 from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.sections import well_formed
@@ -31,8 +31,8 @@ from tars_jax.training.progress import counting, working
 from tars_jax.training.quantized import load_for_engine
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.training.state import abstract_parameters, fresh_parameters
+from tars_jax.web.listening import listen
 from tars_jax.web.request_limits import is_loopback
-from tars_jax.web.running import listen
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
@@ -51,12 +51,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         port=config.port,
         api_key=read_key(config.api_key_file),
         certificate=read_certificate(config.certificate_file, config.certificate_key_file),
-        max_requests=config.server.max_requests,
-        max_body_bytes=config.server.max_body_megabytes << 20,
-        request_seconds=config.server.request_seconds,
-        lease_seconds=config.server.lease_seconds,
-        idle_seconds=config.server.idle_seconds,
-        stop_seconds=config.server.stop_seconds,
+        **config.server.to_dict(),
         checkpoint_root=root,
         incoming=run_directory.path / "incoming",
     )

@@ -23,7 +23,6 @@ from tars_jax.evaluation.statistics import Estimate
 from tars_jax.evaluation.suites import EPISODES, suite_names, suite_tasks
 from tars_jax.evaluation.tables import budget_table
 from tars_jax.files import write_atomic
-from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.contestants import check_contestant, open_contestant, scripted
 from tars_jax.pipelines.environments import evaluation_tasks, written_kinds
 from tars_jax.pipelines.suite_play import Episodes, Tasks, in_common, play_suite
@@ -39,8 +38,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         raise InputError("config.contestants must be without person, which plays games alone; got suite=environment")
     for given in config.contestants:
         check_contestant(given, "contestants")
-    with naming("config.environment", "environment"):
-        evaluation_tasks(config.environment, config.environment_options, len(written_kinds(config)), config.seed, 1)
+    evaluation_tasks(config.environment, config.environment_options, len(written_kinds(config)), config.seed, 1)
     for budget in budgets:  # what there is not is said before anybody plays
         tasks_of(config, budget)
     scale = scale_of(config, folder, budgets[-1])

@@ -29,8 +29,6 @@ AT_A_TIME = 64  # episodes of an import that are in memory together
 
 
 def run(config: Any, run_directory: RunDirectory) -> int:
-    if not config.store:
-        raise InputError("config.store must be the folder of a store, such as RUN/store of a flywheel; got nothing.")
     path = Path(config.store)
     if config.action in ("check", "repair"):
         return _check(path, config.action)

@@ -16,8 +16,9 @@ from typing import Any
 from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.data.config import InspectionConfig
 from tars_jax.data.game_synthesis.author import Author, ModelAuthor
-from tars_jax.data.game_synthesis.inspection import InspectionConfig, Play, inspect
+from tars_jax.data.game_synthesis.inspection import Play, inspect
 from tars_jax.data.game_synthesis.source import write_game
 from tars_jax.data.game_synthesis.templates import TemplateAuthor
 from tars_jax.environment import Task
@@ -94,7 +95,7 @@ def attempt(config: Any, path: Path, author: Author, number: int, play: Play) ->
         except InputError as error:
             complaints = (str(error),)
             continue
-        checks = InspectionConfig(seed=config.seed, **config.inspection.to_dict())
+        checks = InspectionConfig(seed=config.seed, **config.inspection)
         found = inspect(folder, play, place / "episodes", checks)
         complaints = found.complaints
         if found.admitted:

@@ -7,15 +7,17 @@ import time
 from collections import Counter
 from typing import Any
 
+from tars_jax.data.config import ObfuscationLimits, QuestionSynthesisConfig
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.endpoint import REVEALING, EndpointDistinctiveness, EndpointSolver
 from tars_jax.data.question_synthesis.filters import ClosedBookSolver, EitherSolver, FrequentAnswers
-from tars_jax.data.question_synthesis.obfuscation import ObfuscationLimits, Reveals
+from tars_jax.data.question_synthesis.obfuscation import Reveals
 from tars_jax.data.question_synthesis.proof import is_proved
 from tars_jax.data.question_synthesis.rewriting import EndpointRewriter
-from tars_jax.data.question_synthesis.synthesis import QuestionSynthesisConfig, synthesize
+from tars_jax.data.question_synthesis.synthesis import synthesize
 from tars_jax.files import write_atomic
 from tars_jax.judges.endpoint import EndpointModel
+from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.serving import read_key
 from tars_jax.tasks.browsing.catalog import load_encyclopedia
 from tars_jax.tasks.browsing.leaks import leaks
@@ -33,9 +35,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     def told(made: int, tries: int) -> None:
         progress.update(made, tries=tries)
 
-    wanted = QuestionSynthesisConfig(
-        config.questions, config.most_hops, config.chains, config.tries, ObfuscationLimits(**config.limits.to_dict())
-    )
+    wanted = from_section(QuestionSynthesisConfig, config, limits=ObfuscationLimits(**config.limits))
     statistics = Statistics(encyclopedia)
     solver, reveals, writer = helpers(config, FrequentAnswers(encyclopedia, known, config.solver_tries), statistics)
     made = synthesize(encyclopedia, config.source, names_seed, solver, wanted, config.seed, told, reveals, writer)

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.data.config import ExplorationConfig, WebsiteSynthesisConfig
 from tars_jax.data.website_synthesis.addresses import AddressSite
 from tars_jax.data.website_synthesis.admission import Grounds
 from tars_jax.data.website_synthesis.execution import looked_at, play_at_random
-from tars_jax.data.website_synthesis.exploration import ExplorationConfig
 from tars_jax.data.website_synthesis.journal import CandidateOutcome, OutcomeJournal
 from tars_jax.data.website_synthesis.models import ModelHelper
 from tars_jax.data.website_synthesis.playing import Player, open_player
@@ -33,11 +33,12 @@ from tars_jax.data.website_synthesis.readmission import readmit_all
 from tars_jax.data.website_synthesis.report import markdown, page
 from tars_jax.data.website_synthesis.rewording import reword
 from tars_jax.data.website_synthesis.site import LiveSite
-from tars_jax.data.website_synthesis.synthesis import Say, SiteReport, WebsiteSynthesisConfig, shuffled, synthesize
+from tars_jax.data.website_synthesis.synthesis import Say, SiteReport, shuffled, synthesize
 from tars_jax.data.website_synthesis.task import SynthesizedTask
 from tars_jax.data.website_synthesis.url_lists import AddressCheck, curate, read_url_list
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_json
+from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.serving import read_key
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, PageError, SandboxFailure
 from tars_jax.tasks.splits import SPLITS
@@ -101,11 +102,9 @@ async def _all(
     config: Any, run_directory: RunDirectory, sites: tuple[str, ...], addresses: list[str], held_out: tuple[str, ...],
     former: dict[str, list[WebsiteTask]],
 ) -> None:  # fmt: skip
-    settings = WebsiteSynthesisConfig(
-        tasks=config.tasks, each=config.each, merged=config.merged, rows=config.rows, questions=config.questions,
-        random_episodes=config.random.episodes, random_actions=config.random.actions, seed=config.seed,
-        held_out=held_out, most_s=config.site_s or math.inf,
-        exploration=ExplorationConfig(**config.exploration.to_dict()),
+    settings = from_section(
+        WebsiteSynthesisConfig, config, random_episodes=config.random.episodes, random_actions=config.random.actions,
+        held_out=held_out, most_s=config.site_s or math.inf, exploration=ExplorationConfig(**config.exploration),
     )  # fmt: skip
     browser = BrowserConfig(browsers=config.at_once, pages_per_browser=2, call_timeout_s=float(config.page_s))
     async with BrowserManager(browser) as manager:

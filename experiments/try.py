@@ -18,7 +18,7 @@ from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.tool_schemas import TEXT
 from tars_jax.environment import EnvironmentFailure, Task
-from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, environments_in, load_environment
+from tars_jax.envs.registry import EnvironmentResources, EnvironmentSpec, environments_in
 from tars_jax.evaluation.trial import (
     Subject,
     Trial,
@@ -34,7 +34,7 @@ from tars_jax.evaluation.trial.transcript import said
 from tars_jax.files import write_atomic
 from tars_jax.judges import judge_of
 from tars_jax.pipelines.defaults import MOST_TEXT, filled
-from tars_jax.pipelines.environments import options_of
+from tars_jax.pipelines.environments import configured_environment, options_of
 from tars_jax.pipelines.sections import agent_config, browser_config, chat_format, image_tokens, sandbox_of
 from tars_jax.pipelines.starts import starting_point
 from tars_jax.rollout.episode_runner import page_resources
@@ -101,7 +101,7 @@ def subject_of(config: Any) -> tuple[EnvironmentSpec, Task]:
     if len(names) > 1 or len(kinds) > 1:
         raise InputError(f"config.environment must be one environment with one kind of options; got {', '.join(names)}")
     (name,), (options,) = names, kinds
-    spec = load_environment(name, options)
+    spec = configured_environment(name, options)
     limit = config.max_steps or spec.default_max_steps(options)
     task = Task(f"try-{config.seed}", name, config.seed, options, limit, config.instruction)
     return spec, dataclasses.replace(task, verification=spec.verification(task))

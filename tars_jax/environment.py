@@ -110,6 +110,10 @@ class Function:
     )
 
 
+# A task's interface: a screen with mouse and keyboard, functions, or both. They stand here since configs name them.
+GUI, SDK, BOTH = INTERFACES = ("gui", "sdk", "both")
+
+
 @dataclasses.dataclass(frozen=True)
 class ActionSpace:
     """Actions that an environment takes."""

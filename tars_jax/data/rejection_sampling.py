@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from tars_jax.rules import at_least, field, one_of
 from tars_jax.trajectory import Trajectory
 
 PREFERENCES = ("first", "shortest")
@@ -17,8 +18,14 @@ PREFERENCES = ("first", "shortest")
 
 @dataclasses.dataclass(frozen=True)
 class KeepRule:
-    at_most: int = 2  # of one task
-    prefer: str = "shortest"  # fewest steps first; or "first": as they were sampled
+    """The attempts at a task that are kept."""
+
+    at_most: int = field(
+        2, "most solutions kept of each task: verified, well-formed, with different actions", at_least(1)
+    )
+    prefer: str = field(
+        "shortest", "solutions that are kept first: shortest, or first (as sampled)", one_of(*PREFERENCES)
+    )
 
 
 @dataclasses.dataclass(frozen=True)

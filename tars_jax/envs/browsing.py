@@ -16,10 +16,10 @@ from urllib.parse import unquote, urlsplit
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, Navigate, NavigateBack, ToolCall
-from tars_jax.environment import ActionSpace, Function, Observation, Task, Transition, Verification
+from tars_jax.environment import BOTH, GUI, SDK, ActionSpace, Function, Observation, Task, Transition, Verification
 from tars_jax.envs.browsing_players import reference_move
 from tars_jax.envs.gui import PAGE_ACTIONS
-from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface, space_of
+from tars_jax.envs.interfaces import check_interface, space_of
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.envs.website import WebsiteEnvironment
 from tars_jax.sandbox.tools.forms import FUNCTIONS

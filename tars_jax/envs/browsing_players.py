@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from tars_jax.envs.interfaces import SDK
+from tars_jax.environment import SDK
 from tars_jax.tasks.browsing.pages import article_url
 from tars_jax.tasks.games.moves import Move
 

@@ -19,11 +19,11 @@ from tars_jax import InputError
 from tars_jax.agent.actions import FUNCTIONS as GUI_ACTIONS
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall, Wait
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
-from tars_jax.environment import ActionSpace, Observation, Task, Transition
+from tars_jax.environment import BOTH, GUI, SDK, ActionSpace, Observation, Task, Transition
 from tars_jax.envs import shared_computers
 from tars_jax.envs.computer_episode import BegunComputer, SavedEpisode
 from tars_jax.envs.computer_screen import CHOOSE_FILES, DesktopScreen, PageScreen
-from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface
+from tars_jax.envs.interfaces import check_interface
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec, check_parts
 from tars_jax.sandbox.desktop import DesktopConfig

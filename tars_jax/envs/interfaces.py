@@ -11,9 +11,7 @@ from collections.abc import Sequence
 
 from tars_jax import InputError
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
-from tars_jax.environment import ActionSpace, Function
-
-GUI, SDK, BOTH = INTERFACES = ("gui", "sdk", "both")
+from tars_jax.environment import BOTH, INTERFACES, SDK, ActionSpace, Function
 
 
 def check_interface(interface: object) -> str:

@@ -22,16 +22,10 @@ from tars_jax.sandbox.phone import Phone
 from tars_jax.sandbox.phone.android_world import PreparedPhone, Suite, make_app
 from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.tasks.phone import catalog
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serve
 
 LEVEL = 1
-
-
-@dataclasses.dataclass(frozen=True)
-class _Address:
-    port: int
-    host: str = "127.0.0.1"
-    stop_seconds: float = 5.0
 
 
 class PhoneSuite:
@@ -128,7 +122,13 @@ def main() -> int:
         environment = asyncio.run(suite.start())
         app = make_app(environment.phone, {"android_world": suite.tasks})
         say = functools.partial(print, flush=True)
-        serve(app, _Address(given.port), lambda address: say(f"tasks of a stand-in phone: {address}"), say, plain=True)
+        serve(
+            app,
+            ListenAddress(port=given.port),
+            lambda address: say(f"tasks of a stand-in phone: {address}"),
+            say,
+            plain=True,
+        )
     except (InputError, SandboxFailure) as error:
         print(error, file=sys.stderr)
         return 2

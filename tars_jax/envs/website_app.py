@@ -29,10 +29,10 @@ from tars_jax.agent import Response, parse_response
 from tars_jax.agent.actions import Action, CallUser, Finished, Navigate, Point, ToolCall
 from tars_jax.agent.calls import call_of
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
-from tars_jax.environment import Observation, Task, Transition
+from tars_jax.environment import BOTH, GUI, INTERFACES, SDK, Observation, Task, Transition
 from tars_jax.envs import shared_websites
 from tars_jax.envs.computer_screen import PageScreen
-from tars_jax.envs.interfaces import BOTH, GUI, INTERFACES, SDK, check_interface, space_of
+from tars_jax.envs.interfaces import check_interface, space_of
 from tars_jax.envs.website_players import CONTROLS, reference_move
 from tars_jax.envs.website_requests import REQUEST, answered, introduction
 from tars_jax.plugins import Plugins

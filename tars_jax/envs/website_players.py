@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from tars_jax.envs.interfaces import SDK
+from tars_jax.environment import SDK
 from tars_jax.tasks.games.moves import Move
 
 # The controls that are in view and have a name, with their centers on the 0..1000 grid. No policy sees it.

@@ -17,7 +17,6 @@ from tars_jax.tasks.library import SUITES, has_levels, load_playable, playable_n
 from tars_jax.tasks.lmgame.catalog import BOARD_TEXT, ROM_GAMES, RUNS, LMGame
 from tars_jax.tasks.sampling import sample_task
 
-LMGAME_HARNESSES = ("none", "text", "gamingagent")  # of LMGame-Bench
 EPISODES = 6  # of each game or task, where nobody says how many
 
 

@@ -1,12 +1,16 @@
-"""Config of an inference engine, and its statistics."""
+"""Configs of an inference engine and of the server before it, and the engine's statistics. Nothing here imports jax."""
 
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.rules import Rule, at_least, check_fields, field, one_of
+from tars_jax.rules import Rule, at_least, check_fields, field, field_of, more_than, one_of
+from tars_jax.web.certificate import Certificate
+from tars_jax.web.listening import ListenAddress
+from tars_jax.web.request_limits import is_loopback
 
 SERVER_FORMS = ("vllm", "sglang")  # of servers that are not ours
 WEIGHTS = ("float", "w4a8")
@@ -28,7 +32,7 @@ class EngineConfig:
     slots: int = field(8, "sequences whose KV cache is on the device at the same time", at_least(1))
     max_length: int = field(256, "tokens of a context window", at_least(1))
     max_new_tokens: int = field(24, "most tokens of an answer, unless its request sets another limit", at_least(1))
-    temperature: float = field(1.0, "sampling temperature of requests that set none")
+    temperature: float = field(1.0, "sampling temperature of requests that set none", at_least(0))
     constraint: str | None = field(None, "name of the decoding constraint of requests that set none")
     chunk: int = field(8, "decode steps between two looks at the request queue", at_least(1))
     row_buckets: tuple[int, ...] = field(
@@ -78,6 +82,46 @@ class EngineConfig:
         """Number of layers that each array of a model holds together (`tars_jax.model.decoder`)."""
         apart = self.layers == "unstacked" or (self.layers == "auto" and model.depth <= FEW_LAYERS)
         return (1,) * model.depth if apart else model.layer_runs
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServerConfig(ListenAddress):
+    """The HTTP server: limits of requests and conversations.
+
+    Raises InputError, naming the field, for values that mean nothing, and for an address that others reach, without a
+    key.
+    """
+
+    port: int = field_of(ListenAddress, "port", default=8000)
+    api_key: str = dataclasses.field(default="", repr=False)  # "": none is asked for
+    certificate: Certificate | None = None  # for TLS; None: none
+    max_requests: int = field(256, "most requests under way at once; further ones are answered with 429", at_least(1))
+    max_body_megabytes: int = field(32, "size limit of a request's body, in megabytes", at_least(1))
+    # For the whole body; for weights, for the next piece of it.
+    body_seconds: float = field(30.0, "seconds that a request's body may take to come", more_than(0))
+    request_seconds: float = field(300.0, "time limit of one request, in seconds", more_than(0))
+    lease_seconds: float = field(120.0, "seconds without a request after which a session is closed", more_than(0))
+    idle_seconds: float = field(
+        600.0, "seconds without a request after which a conversation is over, and kept in `record`", more_than(0)
+    )
+    max_lease_seconds: float = 3600.0
+    stop_seconds: float = field(
+        20.0, "seconds that requests under way may take when the server is told to stop", more_than(0)
+    )
+    max_weight_bytes: int = 1 << 40
+    checkpoint_root: Path | None = None  # weights may be loaded from folders below it; None: from none
+    incoming: Path | None = None  # a folder for weights while they are received; None: they are not taken
+
+    def __post_init__(self) -> None:
+        check_fields(self, "server")
+        if not self.api_key.isascii() or not self.api_key.isprintable() or " " in self.api_key:
+            raise InputError("server.api_key must be printable ASCII without spaces; got other characters")
+        if not self.api_key and not is_loopback(self.host):
+            raise InputError(f"server.api_key must be given where others can reach server.host, {self.host}; got none")
+
+    @property
+    def max_body_bytes(self) -> int:
+        return self.max_body_megabytes << 20
 
 
 @dataclasses.dataclass(frozen=True)

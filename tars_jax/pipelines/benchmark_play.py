@@ -17,6 +17,7 @@ from tars_jax.evaluation.figures import draw_budgets, save_figure
 from tars_jax.evaluation.scoring import SUCCESS_UNIT
 from tars_jax.files import write_atomic
 from tars_jax.judges import Judge, JudgeFailure, as_played, judge_of
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.contestants import PERSON, REFERENCE, Contestant, open_contestant
 from tars_jax.pipelines.environments import options_of
 from tars_jax.pipelines.judges import named_judge
@@ -25,7 +26,7 @@ from tars_jax.plugins import Plugins
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.ledger import stored_numbers, trajectory_path
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTasks
-from tars_jax.tasks.benchmarks.catalog import read_benchmark
+from tars_jax.tasks.benchmarks.catalog import load_benchmark, read_benchmark
 from tars_jax.training.progress import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
@@ -91,7 +92,9 @@ def read_tasks(config: Any, options: Mapping[str, Any]) -> BenchmarkTasks:
     """Reads the tasks that can be played; the others are reported first, each with its reason. Raises InputError."""
     if not config.tasks:
         raise InputError(f"config.tasks must be where the tasks of {config.suite} are; got ''")
-    tasks = read_benchmark(config.suite, config.tasks, options.get("names", ()))
+    load_benchmark(config.suite)
+    with naming("config.tasks", "tasks", names="config.names"):
+        tasks = read_benchmark(config.suite, config.tasks, options.get("names", ()))
     for number, (id, why) in enumerate(tasks.left_out.items()):
         if number == MOST_LISTED:
             print(f"... and {len(tasks.left_out) - MOST_LISTED} more, which report.md lists")

@@ -1,4 +1,4 @@
-"""Fields that several commands have: where a page listens, who helps, who plays."""
+"""Fields that several commands have: who helps, who plays."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import dataclasses
 from tars_jax.agent.computer_tool import SAFETY_CHECKS
 from tars_jax.agent.tool_schemas import TOOLS
 from tars_jax.pipelines.schema import RunFields
-from tars_jax.rules import Rule, at_least, between, each, field, more_than, one_of
+from tars_jax.rules import Rule, at_least, each, field, field_of, is_pattern, more_than, one_of
 from tars_jax.sandbox.address import is_server_address
-from tars_jax.sandbox.computer.isolation import KINDS
-from tars_jax.web.running import HOST, is_host
-
-ISOLATION = one_of("auto", *KINDS)  # of computers
+from tars_jax.sandbox.computer.spec import ISOLATIONS
+from tars_jax.web.listening import ListenAddress
+from tars_jax.web.request_limits import is_loopback
 
 
 def runs(words: str) -> Rule:
@@ -28,16 +27,30 @@ def address_or(name: str) -> Rule:
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class ListenerFields:
-    """Address and port on which something is served."""
+PATTERN = Rule(is_pattern, "a regular expression")
 
-    host: str = field(
-        "127.0.0.1",
-        "address to listen on; 127.0.0.1: only this machine can connect",
-        Rule(is_host, HOST),
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PageAddress(ListenAddress):
+    """Address and port of a page that this machine alone can open."""
+
+    host: str = field_of(
+        ListenAddress,
+        "host",
+        about="address to listen on, of this machine alone",
+        rule=Rule(is_loopback, "an address of this machine alone, such as 127.0.0.1"),
     )
-    port: int = field(0, "port to listen on; 0: any free one", between(0, 65535))
+
+
+@dataclasses.dataclass(frozen=True)
+class IsolationFields:
+    """How computers are isolated: namespaces, bubblewrap, gvisor; auto: the first of the first two that works."""
+
+    isolation: str = field(
+        "auto",
+        "isolation of computers: auto, or the name of a mechanism in sandbox/computer/isolation.py",
+        one_of("auto", *ISOLATIONS),
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -107,14 +107,16 @@ def _example(value: Any, said: Described | None) -> Any:
 
 
 @contextlib.contextmanager
-def naming(field: str, argument: str) -> Iterator[None]:
-    """What is raised of an `argument` of code below names the field of the config that has it."""
+def naming(field: str, argument: str, **others: str) -> Iterator[None]:
+    """What is raised of an `argument` of code below names the field of the config that has it; so do `others`, fields
+    by their arguments. Whatever else is raised is of `field`."""
     try:
         yield
     except InputError as error:
-        of_it = str(error).startswith(f"{argument} must ")
-        said = str(error).removeprefix(argument) if of_it else f": {error}"
-        raise InputError(f"{field}{said}") from error
+        for named, of in {argument: field, **others}.items():
+            if str(error).startswith(f"{named} must "):
+                raise InputError(f"{of}{str(error).removeprefix(named)}") from error
+        raise InputError(f"{field}: {error}") from error
 
 
 def _of_recipe(recipe: str, experiment: str, usual: Mapping[str, Any]) -> dict[str, Any]:

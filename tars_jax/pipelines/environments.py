@@ -14,10 +14,11 @@ from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.envs.registry import EnvironmentSpec, environments_in, load_environment, written_environments
 from tars_jax.judges import load_judge
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.mixture import MixedTasks, mixture_of, part_names, states_of_parts
 from tars_jax.pipelines.task_provider import TRAINING, EvenSets, TaskStream
+from tars_jax.rollout.config import WHOLE, Share
 from tars_jax.rollout.curriculum import UNCERTAIN, FrontierCurriculum
-from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.tasks.library import members
 from tars_jax.tasks.sampling import level_seed
 from tars_jax.tasks.splits import EVAL
@@ -64,6 +65,21 @@ def written_parts(config: Any) -> list[tuple[str, Options]]:
     return sorted(written_kinds(config), key=lambda kind: written.index(kind[0]))
 
 
+def configured_environment(
+    name: str, options: Options, field: str = "config.environment", of_options: str = "config.environment_options"
+) -> EnvironmentSpec:
+    """As `load_environment` has it; what that refuses names the field of the config, that of the name or of the
+    options."""
+    try:
+        return load_environment(name, options)
+    except InputError as error:
+        if str(error).startswith(f"{name}: "):
+            raise InputError(f"{of_options}: {error}") from error
+        if str(error).startswith("environment must "):
+            raise InputError(f"{field}{str(error).removeprefix('environment')}") from error
+        raise
+
+
 @dataclasses.dataclass(frozen=True)
 class TaskKind:
     """One kind of task: an environment, as tasks name it, and its options."""
@@ -89,7 +105,9 @@ def kind_of(task: Mapping[str, Any]) -> dict[str, Any]:
 
 def _kinds(written: Sequence[tuple[str, Options]]) -> list[TaskKind]:
     return [
-        TaskKind(each, options, load_environment(each, options)) for name, options in written for each in members(name)
+        TaskKind(each, options, configured_environment(each, options))
+        for name, options in written
+        for each in members(name)
     ]
 
 
@@ -107,7 +125,8 @@ class EnvironmentTasks(EvenSets):
 
     def __init__(self, config: Any) -> None:
         self._config = config
-        environments_in(config.environment)  # each once
+        with naming("config.environment", "environment"):
+            environments_in(config.environment)  # each once
         self.kinds = _kinds(written_kinds(config))
         self.mixture, self._parts = None, [self.kinds]
         if not config.get("tasks", ""):  # of what a file or a source of one's own holds, that one knows the parts

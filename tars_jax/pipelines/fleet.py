@@ -20,9 +20,11 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, parameter_shapes
 from tars_jax.model.sharding import make_mesh, parameter_shardings
 from tars_jax.model.tokenizer import Tokenizer
+from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.sections import sandbox_of
 from tars_jax.rollout.activity import Activity
-from tars_jax.rollout.fleet import Fleet, FleetConfig
+from tars_jax.rollout.config import FleetConfig
+from tars_jax.rollout.fleet import Fleet
 from tars_jax.rollout.ray_policy import RayPolicy
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.training.state import fresh_parameters
@@ -52,8 +54,7 @@ def open_fleet(
     judge: Judge | None = None,
 ) -> Fleet:
     """`config.fleet.hosts` hosts with `config.browser.pages` runners each; `browser` as `Fleet` takes it."""
-    fleet = config.fleet
-    hosts = FleetConfig(fleet.hosts, config.browser.pages, cpus=fleet.cpus, address=fleet.address or None)
+    hosts = from_section(FleetConfig, config.fleet, pages=config.browser.pages)
     return Fleet(browser, writer, agent, hosts, activity, judge, sandbox_of(config))
 
 

@@ -40,6 +40,7 @@ from tars_jax.pipelines.job_checks import ppo_config
 from tars_jax.pipelines.ppo_stage import run_ppo
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
+from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.stages import collect, evaluate, supervise
 from tars_jax.pipelines.starts import start_from
 from tars_jax.pipelines.task_sources import load_task_source, place_of, with_listed
@@ -296,7 +297,7 @@ class _Cycle:
         """A stage's training episodes: of the set, shuffled, with text-only data mixed in; CT's base is the text."""
         episodes: Sequence[Trajectory] = StoredEpisodes(self._store, self._store.members(name))
         if name == SFT and self._config.control != "no_routing":
-            rule = KeepRule(self._config.sampling.at_most, self._config.sampling.prefer)
+            rule = from_section(KeepRule, self._config.sampling)
             # V of the store counts, which an annotator may have said against what the episode came with.
             solved = [dataclasses.replace(each, success=True) for each in episodes]
             episodes = [each for group in by_task(solved) for each in keep(group, rule)]

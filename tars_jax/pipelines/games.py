@@ -16,8 +16,8 @@ from tars_jax.envs.registry import load_environment
 from tars_jax.pipelines.game_names import game_members, is_game
 from tars_jax.pipelines.mixture import MixedTasks, mixture_of, part_names, states_of_parts
 from tars_jax.pipelines.task_provider import TRAINING, VALUE, EvenSets, TaskStream
+from tars_jax.rollout.config import WHOLE, Share
 from tars_jax.rollout.curriculum import UNCERTAIN, FrontierCurriculum
-from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.tasks.games.succession import LEVEL_REWARDS, NEXT_LEVELS, OPTIONS
 from tars_jax.tasks.library import has_levels, load_playable, members
 from tars_jax.tasks.sampling import sample_task

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.rollout.pool_config import check_groups
+from tars_jax.pipelines.schema import from_section
+from tars_jax.rollout.config import check_groups
 from tars_jax.training import processes
 from tars_jax.training.config import PPOConfig
 from tars_jax.training.extension import Extension
@@ -58,6 +58,4 @@ def _check_parts(config: Any) -> None:
 
 def ppo_config(config: Any) -> PPOConfig:
     """The fields of a config that belong to the update, which has defaults for others."""
-    return PPOConfig(
-        **{field.name: config[field.name] for field in dataclasses.fields(PPOConfig) if field.name in config}
-    )
+    return from_section(PPOConfig, config)

@@ -7,9 +7,9 @@ import math
 
 from tars_jax.pipelines.recipes import RECIPES
 from tars_jax.pipelines.run_sections import JobFields
-from tars_jax.rollout.pool_config import PoolConfig
+from tars_jax.rollout.config import PoolConfig
 from tars_jax.rules import Rule, at_least, between, field, field_of, one_of, span
-from tars_jax.training.config import OptimizerConfig, PPOConfig
+from tars_jax.training.config import OptimizerConfig, PPOConfig, ValuePretrainingConfig
 
 LEAST_WEIGHT, MOST_WEIGHT = 0.001, 1000  # a batch has a group of each part
 
@@ -146,20 +146,15 @@ class SupervisedSection(TuningSection):
 class ValueSection(FitSection):
     """Pretraining of the value model before PPO."""
 
-    episodes: int = field(
-        600,
-        "episodes of the fixed policy per round of value pretraining; a new round follows each evaluation "
-        "except the last",
-        at_least(10),
-    )
-    max_episodes: int = field(1200, "most episodes of all rounds together", at_least(0))
-    max_updates: int = field(240, "most optimizer steps", at_least(1))
-    batch_rows: int = field_of(FitSection, "batch_rows", default=64)
+    episodes: int = field_of(ValuePretrainingConfig, "episodes", default=600)
+    max_episodes: int = field_of(ValuePretrainingConfig, "max_episodes", default=1200)
+    max_updates: int = field_of(ValuePretrainingConfig, "max_updates", default=240)
+    batch_rows: int = field_of(ValuePretrainingConfig, "batch_rows")
     optimizer: str = field_of(FitSection, "optimizer", default="adamw")
     learning_rate: float = field_of(FitSection, "learning_rate", default=1e-3)
     weight_decay: float = field_of(FitSection, "weight_decay", default=0.5)
-    evaluate_every: int = field(20, "updates between two evaluations of the value model", at_least(1))
-    patience: int = field(6, "evaluations without improvement after which value pretraining ends", at_least(1))
+    evaluate_every: int = field_of(ValuePretrainingConfig, "evaluate_every")
+    patience: int = field_of(ValuePretrainingConfig, "patience", default=6)
 
 
 @dataclasses.dataclass(frozen=True)

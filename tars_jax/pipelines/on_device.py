@@ -36,9 +36,11 @@ from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.pipelines import on_device_programs as programs
 from tars_jax.pipelines.job_checks import check_update, ppo_config
 from tars_jax.pipelines.on_device_programs import Actors, Design, Floats, MixturePart, without
+from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.sections import decaying, rewards_of, run_as
+from tars_jax.rollout.config import ContextConfig
 from tars_jax.rollout.device_action_parser import compile_action_parser
-from tars_jax.rollout.device_context import ContextConfig, Contexts, make_contexts
+from tars_jax.rollout.device_context import Contexts, make_contexts
 from tars_jax.rollout.device_prompts import Prompts, make_prompts, make_sayings
 from tars_jax.rollout.on_device import PlayConfig, Scene
 from tars_jax.training.config import OptimizerConfig
@@ -111,9 +113,7 @@ class OnDevice:
         ]
         self._stop = tokenizer.end
         self._play = PlayConfig(config.game.steps, config.rollout.max_new_tokens)
-        self._context = ContextConfig(
-            config.rollout.window, config.rollout.summaries, config.rollout.summary_tokens, config.rollout.context
-        )
+        self._context = from_section(ContextConfig, config.rollout, tokens=config.rollout.context)
         self._scenes = self._scenes_of(self._play)
         self.design, self._floats = _split(config, self.model)
 

@@ -27,14 +27,15 @@ from tars_jax.pipelines.job_checks import ppo_config
 from tars_jax.pipelines.mixture import Mixture, mixture_in
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
+from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.sections import num_pages
 from tars_jax.pipelines.starts import keep, start_from
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.pipelines.value_stage import doubt_of_value
 from tars_jax.rollout import multihost_pool
+from tars_jax.rollout.config import PoolConfig
 from tars_jax.rollout.mixed_pool import MixedPool
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.stream_metrics import StreamMetrics
 from tars_jax.rollout.timeline import TrackOwner
 from tars_jax.rollout.unjudged import Tally, judged_of, merged_tallies, metrics_of
@@ -134,17 +135,7 @@ def restored(checkpoints: Checkpoints, state: LearnerState) -> tuple[LearnerStat
 def open_pool(context: RunContext, mixture: Mixture | None, kept: dict[str, Any]) -> RolloutPool | MixedPool:
     """The pool of the config's section `ppo`, with what has been taken from it according to `kept`."""
     config = context.config.ppo
-    asked = PoolConfig(
-        min_batch=config.min_batch // context.share.of,
-        max_staleness=config.max_staleness,
-        in_order=config.in_order,
-        group_size=config.group_size,
-        group_start=config.group_start,
-        dynamic_sampling=config.dynamic_sampling,
-        updates=config.updates,
-        share=context.share,
-        batch_steps=config.get("batch_steps", 0),
-    )
+    asked = from_section(PoolConfig, config, min_batch=config.min_batch // context.share.of, share=context.share)
     folder, ledger = context.path / "trajectories" / "ppo", kept.get("ledger")
     pool: RolloutPool | MixedPool
     if mixture is None:

@@ -37,11 +37,11 @@ from tars_jax.pipelines.sections import (
 from tars_jax.pipelines.task_sources import listed_tasks
 from tars_jax.pipelines.windows import require_room
 from tars_jax.rollout.activity import Activity
+from tars_jax.rollout.config import WHOLE, Share
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.fleet import Fleet
 from tars_jax.rollout.harness_episode import ChatPolicy, HarnessPlayer
 from tars_jax.rollout.players import Player, Sessions, engine_player
-from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.rollout.stream_metrics import EngineCounts
 from tars_jax.rollout.timeline import Timeline, TrackOwner
 from tars_jax.rollout.unjudged import Unjudged, judged_of

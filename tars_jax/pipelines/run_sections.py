@@ -13,9 +13,9 @@ from tars_jax.inference.config import SERVER_FORMS, EngineConfig
 from tars_jax.model.config import DTYPES
 from tars_jax.model.execution import Execution
 from tars_jax.pipelines.schema import RunFields, Section, section
+from tars_jax.rollout.config import FleetConfig
 from tars_jax.rules import Rule, at_least, between, field, field_of, more_than, one_of
 from tars_jax.sandbox.address import is_guest, is_server_address
-from tars_jax.sandbox.browser.angle import ANGLE, SOFTWARE
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.site import MAX_SIDE
 from tars_jax.training.config import RewardConfig
@@ -153,11 +153,7 @@ class ContestantSection(AgentSection):
 class DrawingSection:
     """How Chromium renders WebGL."""
 
-    use_angle: str = field(
-        SOFTWARE,
-        "Chromium's --use-angle, which renders WebGL: by software; or with a GPU gl, gl-egl or vulkan",
-        one_of(*ANGLE),
-    )
+    use_angle: str = field_of(BrowserConfig, "use_angle")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,10 +207,16 @@ class SandboxSection:
 class FleetSection:
     """Rollout workers on hosts of a Ray cluster (the extra "ray"); the engine is a Ray actor."""
 
-    hosts: int = field(0, "hosts that play episodes; 0: all are played in this process", at_least(0))
-    cpus: float = field(0.5, "CPUs that Ray reserves for each host and for the engine", at_least(0))
+    hosts: int = field_of(
+        FleetConfig,
+        "hosts",
+        default=0,
+        about="hosts that play episodes; 0: all are played in this process",
+        rule=at_least(0),
+    )
+    cpus: float = field_of(FleetConfig, "cpus")
     policy_gpus: float = field(0.0, "GPUs that Ray reserves for the engine", at_least(0))
-    address: str = field("", "address of the Ray cluster; empty: a cluster on this machine")
+    address: str = field_of(FleetConfig, "address")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Configs from dataclasses: a field's default, sentence and rule stand in one place, and go one way.
 
-    dataclass -> section() -> ConfigDict -> flags and files, --help -> check() -> the dataclass of whoever uses it
+    dataclass -> section() -> ConfigDict -> flags and files, --help -> check() -> from_section() -> the dataclass
 
 A config file says what differs from the defaults: `section(PPO, learning_rate=3e-4)`. Its ConfigDict is edited,
 published and overridden as any other; where it is the default config of an experiment, its rules hold for every config
@@ -10,14 +10,15 @@ of that experiment. Nothing here imports jax.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, TypeVar
 
 import ml_collections
 from ml_collections.config_dict import placeholder
 
 from tars_jax.rules import MOST_SEED, Rule, between, field
 
+Made = TypeVar("Made")
 OPEN = object()  # the value of a field that the experiment chooses by what is to be learned: `auto`
 _ELEMENTS = {f"tuple[{kind.__name__}, ...]": kind for kind in (str, int, float)}
 
@@ -61,6 +62,12 @@ def section(made_of: type[Any], /, without: Collection[str] = (), **values: Any)
         for name, value in values.items()
     }
     return Section(made_of, {**fields, **chosen, **inner})
+
+
+def from_section(made_of: type[Made], config: Mapping[str, Any] | ml_collections.ConfigDict, **others: Any) -> Made:
+    """The dataclass with the values that a section has for its fields, but for `others`."""
+    names = {field.name for field in dataclasses.fields(made_of)}  # type: ignore[arg-type]
+    return made_of(**{name: config[name] for name in config if name in names} | others)
 
 
 def changes(made_of: type[Any], /, **values: Any) -> Section:

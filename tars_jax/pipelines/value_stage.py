@@ -14,15 +14,16 @@ from tars_jax import InputError
 from tars_jax.model.policy import Parameters
 from tars_jax.pipelines.mixture import mixture_in
 from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.sections import decaying
 from tars_jax.pipelines.starts import start_from
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.training.checkpoint import Checkpoints, recorded_notes, save_parameters
-from tars_jax.training.config import PPOConfig
+from tars_jax.training.config import PPOConfig, ValuePretrainingConfig
 from tars_jax.training.optimizers import make_optimizer, only_value_head
 from tars_jax.training.state import fresh_parameters, init_train_state, value_parameters
 from tars_jax.training.value import make_value_fn, make_value_update, value_model
-from tars_jax.training.value_pretraining import ValuePretrainingConfig, ValuePretrainingResult, pretrain_value
+from tars_jax.training.value_pretraining import ValuePretrainingResult, pretrain_value
 from tars_jax.trajectory import Trajectory
 
 FEWEST_OF_PART = 5  # episodes of the first round that a value model of a part is fitted to: some of them are held out
@@ -135,14 +136,7 @@ class _ValueFit:
             context.packer,
             context.rewards,
             PPOConfig(advantages=context.config.ppo.advantages, gamma=context.config.ppo.gamma),
-            ValuePretrainingConfig(
-                max_updates=config.max_updates,
-                batch_rows=config.batch_rows,
-                evaluate_every=config.evaluate_every,
-                patience=config.patience,
-                episodes=config.episodes,
-                max_episodes=config.max_episodes,
-            ),
+            from_section(ValuePretrainingConfig, config),
             checkpoints,
             constraint=context.answer_constraint,
             known=self._provider.known,

@@ -10,7 +10,6 @@ at S tokens, not at 40 characters, and it goes on in the tokens that were sample
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -24,23 +23,9 @@ from tars_jax import InputError
 from tars_jax.agent.memory import summarize
 from tars_jax.agent.observations import ShownObservation
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.rollout.config import ContextConfig
 from tars_jax.rollout.device_action_parser import DeviceActionParser
 from tars_jax.rollout.device_prompts import EMPTY, DevicePrompt, table
-
-
-@dataclasses.dataclass(frozen=True)
-class ContextConfig:
-    """Config of a prompt's context: the steps that stand in it. Raises InputError for sizes that cannot be."""
-
-    window: int = 1  # W, observations; between them the answers
-    summaries: int = 0  # M, of steps that left the window; 0: no memory
-    summary_tokens: int = 8  # S
-    tokens: int = 0  # of a prompt with its padding; 0: as many as it may take
-
-    def __post_init__(self) -> None:
-        for name, least in (("window", 1), ("summaries", 0), ("summary_tokens", 1), ("tokens", 0)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name} of a context must be {least} or more; got {getattr(self, name)}")
 
 
 @flax.struct.dataclass

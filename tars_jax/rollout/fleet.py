@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import logging
 import os
 import time
@@ -27,6 +26,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs.registry import EnvironmentResources
 from tars_jax.judges import Judge
 from tars_jax.rollout.activity import Activity
+from tars_jax.rollout.config import FleetConfig
 from tars_jax.rollout.episode_runner import EnvironmentRunner, page_resources
 from tars_jax.rollout.players import EpisodeRunnerLost, Player
 from tars_jax.rollout.ray_policy import connect, require_ray
@@ -44,15 +44,6 @@ _HOST_ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",  # accelerators are for the policy and the learner
     "RAY_USE_UVLOOP": "0",  # the browsers' pipes take asyncio's own loop
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class FleetConfig:
-    hosts: int = 2  # actors, with a browser manager each where environments need browsers
-    pages: int = 4  # of each host: its runners, each with a page at most
-    cpus: float = 1  # that Ray reserves for a host
-    patience: float = 600.0  # seconds that hosts may take to come up, and that one may stay away later
-    address: str | None = None  # of a Ray cluster; None: the one that is connected, else one on this machine
 
 
 class _Host:
@@ -169,7 +160,7 @@ class Fleet(RolloutWorkers):
         self._hosts: list[Any] = []
 
     def __enter__(self) -> Self:
-        connect(self._config.address)  # in the main thread, which Ray wants
+        connect(self._config.address or None)  # in the main thread, which Ray wants
         return super().__enter__()
 
     @property

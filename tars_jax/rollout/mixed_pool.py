@@ -17,8 +17,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tars_jax.rollout.config import PoolConfig, Share
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig, Share
 from tars_jax.rollout.unjudged import loss_of
 from tars_jax.trajectory import Outcome, Trajectory
 

@@ -35,8 +35,8 @@ from typing import Any
 
 import numpy as np
 
+from tars_jax.rollout.config import WHOLE, PoolConfig
 from tars_jax.rollout.ledger import read_kept, stored_numbers, trajectory_path, write_arrivals
-from tars_jax.rollout.pool_config import WHOLE, PoolConfig
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import load_outline, load_trajectory, save_trajectory
 

@@ -19,11 +19,11 @@ from typing import Any, Protocol, Self, TypeVar
 
 from tars_jax.environment import Task
 from tars_jax.rollout.activity import Activity, now
+from tars_jax.rollout.config import WHOLE, Share
 from tars_jax.rollout.groups import Groups
 from tars_jax.rollout.mixed_pool import MixedPool
 from tars_jax.rollout.players import EpisodeRunnerLost, Player
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.rollout.sources import MOST_LOST, Assignment, ListSource, PoolSource, Source
 from tars_jax.rollout.timeline import TrackOwner
 from tars_jax.rollout.unjudged import Unjudged

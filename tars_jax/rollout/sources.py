@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from tars_jax import InputError
 from tars_jax.environment import Task
+from tars_jax.rollout.config import WHOLE, Share
 from tars_jax.rollout.ledger import trajectory_path
 from tars_jax.rollout.mixed_pool import MixedPool
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.rollout.unjudged import Unjudged, loss_of
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import load_trajectory, save_trajectory

@@ -16,6 +16,7 @@ from tars_jax.tasks.miniwob.catalog import load_miniwob, miniwob_names
 
 COLLECTIONS = ("games", "miniwob", "lmgame")
 SUITES = {"games15": "games", "miniwob": "miniwob", "lmgame": "lmgame"}  # benchmark -> collection of its tasks
+LMGAME_HARNESSES = ("none", "text", "gamingagent")  # what LMGame-Bench adds to its screenshots
 
 
 class Playable(Protocol):

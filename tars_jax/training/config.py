@@ -1,4 +1,4 @@
-"""Configs of the learner: PPO's switches, reward shaping, the optimizer. Made without jax."""
+"""Configs of the learner: PPO's switches, reward shaping, the optimizer, value pretraining. Made without jax."""
 
 from __future__ import annotations
 
@@ -162,3 +162,21 @@ class OptimizerConfig:
                 f"optimizer.decay must be 0, or more than the {self.warmup} updates of warmup; got {self.decay}"
             )
         check_fields(self, "optimizer")
+
+
+@dataclasses.dataclass(frozen=True)
+class ValuePretrainingConfig:
+    """Pretraining of the value model on the episodes of a fixed policy."""
+
+    episodes: int = field(
+        1200,
+        "episodes of the fixed policy per round of value pretraining; a new round follows each evaluation "
+        "except the last",
+        at_least(10),
+    )
+    max_episodes: int = field(0, "most episodes of all rounds together; 0: those of the first round", at_least(0))
+    max_updates: int = field(300, "most optimizer steps", at_least(1))
+    batch_rows: int = field(64, "packed rows of a batch, that is of one optimizer step", at_least(1))
+    held_out: float = 0.2  # share of all that there may be, at most half of the first round, which they are of
+    evaluate_every: int = field(20, "updates between two evaluations of the value model", at_least(1))
+    patience: int = field(4, "evaluations without improvement after which value pretraining ends", at_least(1))

@@ -74,8 +74,8 @@ class Readable(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class PackingConfig:
-    row_length: int = 256
-    images_per_row: int = 8  # of all sizes together
+    row_length: int
+    images_per_row: int  # of all sizes together
 
 
 class Packer:

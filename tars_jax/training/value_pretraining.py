@@ -21,7 +21,7 @@ from tars_jax.model.policy import Parameters
 from tars_jax.rl import correlation, explained_variance, token_mean, value_loss
 from tars_jax.training.advantages import return_fn
 from tars_jax.training.checkpoint import Checkpoints
-from tars_jax.training.config import PPOConfig, RewardConfig
+from tars_jax.training.config import PPOConfig, RewardConfig, ValuePretrainingConfig
 from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.metrics import require_finite
 from tars_jax.training.packing import PackedBatch, Packer, Readable, Rows, map_rows, rows_of_update
@@ -37,17 +37,6 @@ from tars_jax.training.value import (
     scatter_actions,
 )
 from tars_jax.trajectory import Trajectory
-
-
-@dataclasses.dataclass(frozen=True)
-class ValuePretrainingConfig:
-    max_updates: int = 300
-    batch_rows: int = 64
-    episodes: int = 1200  # of a round: before the first update, and after each evaluation that another one follows
-    max_episodes: int = 0  # of all rounds; 0: of the first one, and no other
-    held_out: float = 0.2  # share of all that there may be, at most half of the first round, which they are of
-    evaluate_every: int = 20  # updates
-    patience: int = 4  # evaluations in which neither the held-out value loss nor the explained variance gets better
 
 
 @dataclasses.dataclass(frozen=True)

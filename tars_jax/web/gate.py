@@ -32,15 +32,6 @@ class Gate:
             raise InputError("token must be ASCII of 8 characters or more without spaces; got another")
 
 
-@dataclasses.dataclass(frozen=True)
-class ListenAddress:
-    """Address at which a server of these APIs listens."""
-
-    host: str = "127.0.0.1"
-    port: int = 0  # any that is free
-    stop_seconds: float = 10.0  # for the requests under way when it is told to stop
-
-
 class Guarded:
     """An ASGI application around another: whoever has no token hears nothing, and no body is larger than MOST_BODY.
 

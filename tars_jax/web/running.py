@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import re
 import signal
 import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from types import FrameType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -20,26 +19,12 @@ from starlette.types import ASGIApp
 from tars_jax import InputError
 from tars_jax.web.certificate import Certificate
 from tars_jax.web.http1 import Http1
-
-HOST = "a name or an address"  # what a host to listen on must be
-
-
-class Address(Protocol):
-    """Address at which a server listens, and how long requests under way may take to finish."""
-
-    @property
-    def host(self) -> str: ...
-
-    @property
-    def port(self) -> int: ...  # 0: any that is free
-
-    @property
-    def stop_seconds(self) -> float: ...
+from tars_jax.web.listening import ListenAddress, address, listen
 
 
 def serve(
     app: ASGIApp,
-    config: Address,
+    config: ListenAddress,
     on_start: Callable[[str], None],
     say: Callable[[str], None],
     *,
@@ -65,7 +50,7 @@ def serve(
 
 @contextlib.contextmanager
 def serving(
-    app: ASGIApp, config: Address, *, plain: bool = False, certificate: Certificate | None = None
+    app: ASGIApp, config: ListenAddress, *, plain: bool = False, certificate: Certificate | None = None
 ) -> Iterator[str]:
     """Serves in a thread of its own while the block runs; yields the address, as `serve` tells it."""
     listening = listen(config)
@@ -84,7 +69,7 @@ def serving(
 
 @contextlib.asynccontextmanager
 async def serving_here(
-    app: ASGIApp, config: Address, listening: socket.socket, *, sockets: bool = False, lifespan: bool = True
+    app: ASGIApp, config: ListenAddress, listening: socket.socket, *, sockets: bool = False, lifespan: bool = True
 ) -> AsyncIterator[None]:
     """Serves at a socket of `listen` on the running event loop while the block runs; signals are the program's own.
 
@@ -109,38 +94,6 @@ def _run(server: _Server, listening: socket.socket) -> None:
         raise InputError("server: it could not start; the line above says why") from error
 
 
-def listen(config: Address) -> socket.socket:
-    """A listening socket, so that the address is known, and its port ours, before anything is said of it.
-
-    Raises InputError where it cannot be had.
-    """
-    if not is_host(config.host):  # an empty one would be every address
-        raise InputError(f"host must be {HOST}; got {config.host!r}")
-    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
-    # asyncio sends at once (TCP_NODELAY) where the protocol is named; else a body waits 40 ms for its headers' receipt.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((config.host, config.port))
-        listening.listen(1024)
-    except OSError as error:
-        listening.close()
-        raise InputError(
-            "server: host and port must be an address of this machine and a free port (0 for any); "
-            f"got {config.host}:{config.port}: {error.strerror or error}"
-        ) from error
-    return listening
-
-
-def is_host(text: str) -> bool:
-    return re.fullmatch(r"[\w.:%-]+", text) is not None
-
-
-def address(listening: socket.socket, certificate: Certificate | None) -> str:
-    host, port = listening.getsockname()[:2]
-    return f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
-
-
 class _Dropped(logging.Filter):
     """Without what uvicorn says of requests that take longer than the time to stop, however late: they are cancelled,
     as was said, which is no error of theirs."""
@@ -159,7 +112,7 @@ class _Server(uvicorn.Server):
     def __init__(
         self,
         app: ASGIApp,
-        config: Address,
+        config: ListenAddress,
         say: Callable[[str], None],
         plain: bool,
         on_start: Callable[[str], None],

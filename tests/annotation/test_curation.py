@@ -29,11 +29,11 @@ from tars_jax.agent.grammar import format_response
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.response import Response
 from tars_jax.annotation.curation import augmentation, thoughts
-from tars_jax.annotation.curation.curate import CurationConfig, curate
+from tars_jax.annotation.curation.config import CurationConfig, Similarity
+from tars_jax.annotation.curation.curate import curate
 from tars_jax.annotation.curation.executability import Reason, ReplayedExecution, executed
 from tars_jax.annotation.curation.grounded import added, content, turned_round
 from tars_jax.annotation.curation.near_duplicates import (
-    Similar,
     Work,
     common,
     jaccard,
@@ -188,8 +188,8 @@ def test_the_same_work_under_the_same_words_is_a_duplicate_and_the_solved_or_sho
         work("other application", told, *calls, application="Files"),
         work("other words", "Print the letter that came today.", *calls),
     ]
-    assert near_duplicates(works, Similar()) == {0: 2, 1: 2}
-    assert near_duplicates(works, Similar(asked=0.8, done=0.0)).keys() >= {0, 1, 4}
+    assert near_duplicates(works, Similarity()) == {0: 2, 1: 2}
+    assert near_duplicates(works, Similarity(asked=0.8, done=0.0)).keys() >= {0, 1, 4}
 
 
 calls_of = st.lists(st.sampled_from("abc"), max_size=8).map(tuple)
@@ -198,7 +198,7 @@ calls_of = st.lists(st.sampled_from("abc"), max_size=8).map(tuple)
 @given(st.lists(calls_of, max_size=10), st.floats(0.1, 1.0))
 def test_of_the_same_instruction_the_calls_alone_tell(all_calls: list[tuple[str, ...]], least: float) -> None:
     works = [work(str(n), "Do the same.", *calls) for n, calls in enumerate(all_calls)]
-    replaced = near_duplicates(works, Similar(0.8, least))
+    replaced = near_duplicates(works, Similarity(0.8, least))
     for place, by in replaced.items():
         assert by not in replaced and common(all_calls[place], all_calls[by]) >= least * max(
             len(all_calls[place]), len(all_calls[by])

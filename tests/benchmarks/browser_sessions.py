@@ -21,9 +21,10 @@ from pathlib import Path
 
 from tars_jax.sandbox.browser import ActsOnPage, BrowserConfig, BrowserManager, MouseDown, MouseUp, OpensPages, Site
 from tars_jax.sandbox.browser.service import BrowserClient, PagesKind
-from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
+from tars_jax.sandbox.browser.sessions import PageSessions
 from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
+from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.tasks.games.catalog import load_game
 from tars_jax.web.running import serving
 

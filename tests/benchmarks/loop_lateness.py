@@ -166,7 +166,7 @@ async def main() -> None:
 
         with tempfile.TemporaryDirectory() as folder:
             computers = ContainedComputers(given.isolation)
-            async with ComputerSessions(computers, Path(folder) / "state", max_sessions=64) as sessions:
+            async with ComputerSessions(computers, Path(folder) / "state") as sessions:
                 leased = {}
                 for name, (part, _) in ATTEMPTS.items():
                     fields = {"parts": sorted({"shell", part}), "processes": 1000, "memory_mib": 1024}

@@ -40,9 +40,9 @@ from tars_jax.environment import Task
 from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.job_checks import ppo_config
 from tars_jax.pipelines.run_context import RunContext
+from tars_jax.rollout.config import PoolConfig
 from tars_jax.rollout.players import Player, PrivilegedEnvironment, engine_player
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.stream_metrics import staleness_shares
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.training.checkpoint import load_parameters

@@ -23,8 +23,9 @@ from experiments.synthesize_games import attempt, run
 from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.data.config import InspectionConfig
 from tars_jax.data.game_synthesis.author import ModelAuthor, form, read_answer
-from tars_jax.data.game_synthesis.inspection import Inspection, InspectionConfig, Play, inspect
+from tars_jax.data.game_synthesis.inspection import Inspection, Play, inspect
 from tars_jax.data.game_synthesis.source import GameSource, write_game
 from tars_jax.data.game_synthesis.templates import MECHANICS, TemplateAuthor
 from tars_jax.environment import Task

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from tars_jax import GaveUp
+from tars_jax.data.config import QuestionSynthesisConfig
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.endpoint import EndpointDistinctiveness, EndpointSolver
 from tars_jax.data.question_synthesis.filters import EitherSolver, FrequentAnswers, filters
-from tars_jax.data.question_synthesis.synthesis import UNREADABLE, QuestionSynthesisConfig, Synthesized, synthesize
+from tars_jax.data.question_synthesis.synthesis import UNREADABLE, Synthesized, synthesize
 from tars_jax.judges import JudgeUnavailable, UnreadableVerdict
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.tasks.browsing.question import BrowsingQuestion

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tars_jax import GaveUp, InputError
+from tars_jax.data.config import QuestionSynthesisConfig
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.filters import FrequentAnswers, text_filters
 from tars_jax.data.question_synthesis.formal import read_chain
@@ -23,7 +24,7 @@ from tars_jax.data.question_synthesis.rewriting import (
     WRITTEN,
     EndpointRewriter,
 )
-from tars_jax.data.question_synthesis.synthesis import QuestionSynthesisConfig, synthesize
+from tars_jax.data.question_synthesis.synthesis import synthesize
 from tars_jax.judges import JudgeUnavailable
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.tasks.browsing.question import BrowsingQuestion

@@ -14,12 +14,13 @@ from unittest import mock
 import pytest
 
 from tars_jax import GaveUp
+from tars_jax.data.config import QuestionSynthesisConfig
 from tars_jax.data.question_synthesis import spoken, synthesis
 from tars_jax.data.question_synthesis.conditions import FactCondition, Statistics
 from tars_jax.data.question_synthesis.filters import UNTOLD, FrequentAnswers, filters
 from tars_jax.data.question_synthesis.proof import is_proved
 from tars_jax.data.question_synthesis.spoken import is_untold, right_answers
-from tars_jax.data.question_synthesis.synthesis import QuestionSynthesisConfig, Synthesized, synthesize
+from tars_jax.data.question_synthesis.synthesis import Synthesized, synthesize
 from tars_jax.environment import CannotSay
 from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia

@@ -14,6 +14,7 @@ from tars_jax.sandbox.service.computers.kind import ComputersKind
 from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
+from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.web.running import serving
 
 KEY = "the-key-of-the-learner"
@@ -23,7 +24,10 @@ KEY = "the-key-of-the-learner"
 def service_sessions(tmp_path_factory: pytest.TempPathFactory) -> ComputerSessions:
     browsers = BrowserConfig(browsers=1, pages_per_browser=4)
     return ComputerSessions(
-        ContainedComputers(), tmp_path_factory.mktemp("far"), collect_s=0.05, max_sessions=12, browsers=browsers
+        ContainedComputers(),
+        tmp_path_factory.mktemp("far"),
+        config=SessionsConfig(max_sessions=12, per_owner=12, collect_seconds=0.05),
+        browsers=browsers,
     )
 
 

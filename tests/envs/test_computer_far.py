@@ -21,10 +21,11 @@ from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.address import SandboxAddress, read_address
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.service import PagesKind
-from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
+from tars_jax.sandbox.browser.sessions import PageSessions
 from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
+from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.web.running import serving
 from tests.envs.conftest import KEY
 from tests.waiting import until

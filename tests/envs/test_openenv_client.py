@@ -18,7 +18,8 @@ from tars_jax.envs.registry import load_environment
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.compat.openenv import Description, EpisodeTurn, InvalidAction, OpenEnvEpisode, openenv_app
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.web.gate import Gate, ListenAddress
+from tars_jax.web.gate import Gate
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
 
 pytestmark = pytest.mark.multiprocess

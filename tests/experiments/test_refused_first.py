@@ -13,6 +13,7 @@ def files(tmp_path: pathlib.Path) -> pathlib.Path:
     folder.mkdir()
     (folder / "blank.jsonl").write_text("\n\n")
     (folder / "five.jsonl").write_text('{"id": 5}\n')
+    (folder / "question.jsonl").write_text('{"id": "q", "text": "Who?", "answers": ["Ann"]}\n')
     (folder / "five.json").write_text('{"id": 5}')
     (folder / "folder.jsonl").mkdir()
     return folder
@@ -57,7 +58,28 @@ def files(tmp_path: pathlib.Path) -> pathlib.Path:
         ("flywheel environment=browsing tasks=/nope.jsonl", "config.tasks: /nope.jsonl must be a file of lines"),
         (
             "evaluate suite=osworld tasks=FILES/five.json",
-            "FILES/five.json must be a task, with an instruction, or lists of ids by domain; got a field 'id' that is",
+            "config.tasks: FILES/five.json must be a task, with an instruction, or lists of ids by domain; got a field",
+        ),
+        (
+            "evaluate suite=osworld tasks=/nope",
+            "config.tasks must be a checkout of OSWorld's evaluation_examples, or a ",
+        ),
+        (
+            "flywheel environment=browsing tasks=FILES/question.jsonl",
+            "config.environment_options: browsing: an option must be one of questions, ",
+        ),
+        ("train environment=zzz", "config.environment must be one of "),
+        (
+            'train environment=corridor environment_options={"level":1}',
+            "config.environment_options: corridor: an option must be shortest or longest; got 'level'",
+        ),
+        (
+            'train environment=corridor task.judge=answer task.judge_options={"endpoint":{"address":"nowhere"}}',
+            "judge option endpoint.address must be http://HOST:PORT or https://HOST of an endpoint; got 'nowhere'",
+        ),
+        (
+            'judge_agreement labels=answers judge=answer judge_options={"endpoint":{"address":"http://x:99999"}}',
+            "judge option endpoint.address must be http://HOST:PORT or https://HOST of an endpoint; got 'http://x:99999'",
         ),
     ],
 )

@@ -87,7 +87,7 @@ def test_an_impossible_value_is_refused(name: str, tmp_path: pathlib.Path, capsy
         ("sandbox_service --config.preview_domain=", "config.preview_domain must be a host name in lower case; got ''"),
         (
             "sandbox_service --config.sessions.lease_seconds=99999",
-            "config.sessions.lease_seconds must be at most config.sessions.max_lease_seconds, 86400; got 99999",
+            "config.sessions.lease_seconds must be at most sessions.max_lease_seconds, 86400; got 99999",
         ),
         ("serve --config.checkpoint=nano --config.host=0.0.0.0", "config.api_key_file must be given where others can"),
         ("serve --config.checkpoint=nano --config.mesh.data=7", "mesh.data * mesh.fsdp * mesh.expert * mesh.tensor"),
@@ -141,6 +141,6 @@ def test_configs_and_help_need_no_jax() -> None:
         "assert not {'pint', 'numpy'} & set(sys.modules), 'an answer of a moment waits for them'\n"
         "for name in experiment_names(root):\n"
         "    list_fields(name, [], root)\n"
-        "    assert 'jax' not in sys.modules, name\n"
+        "    assert not {'jax', 'pint'} & set(sys.modules), name\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)

@@ -24,10 +24,10 @@ from tars_jax.pipelines.games import Games
 from tars_jax.pipelines.job_checks import check
 from tars_jax.pipelines.mixture import part_names
 from tars_jax.pipelines.task_sources import load_task_source
+from tars_jax.rollout.config import PoolConfig
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.mixed_pool import MixedPool
 from tars_jax.rollout.players import random_player
-from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import load_trajectory

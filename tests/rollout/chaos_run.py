@@ -39,10 +39,10 @@ from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.config import PoolConfig
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import EpisodeRunnerLost, Player, PrivilegedEnvironment, engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.remote_policy import waiting_player
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task

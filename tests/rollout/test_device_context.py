@@ -26,8 +26,9 @@ from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.positions import rope_positions
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.config import ContextConfig
 from tars_jax.rollout.device_action_parser import compile_action_parser
-from tars_jax.rollout.device_context import ContextConfig, Contexts, make_contexts
+from tars_jax.rollout.device_context import Contexts, make_contexts
 from tars_jax.rollout.device_prompts import Prompts, make_prompts, make_sayings
 from tars_jax.rollout.on_device import PlayConfig, Scene, demonstrate, play, rollout
 from tars_jax.training.on_device import rows_of

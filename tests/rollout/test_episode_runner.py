@@ -23,10 +23,10 @@ from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs import BrowserGame
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.activity import Activity
+from tars_jax.rollout.config import PoolConfig
 from tars_jax.rollout.episode_runner import ATTEMPTS, EnvironmentRunner, Rollouts
 from tars_jax.rollout.players import EpisodeRunnerLost, Player, PrivilegedEnvironment, reference_player
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.remote_policy import MOST_LOST, waiting_player
 from tars_jax.rollout.timeline import TIMELINE_FILE, Timeline
 from tars_jax.sandbox.browser import BrowserConfig

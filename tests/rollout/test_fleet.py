@@ -25,10 +25,10 @@ from tars_jax.inference.engine import Engine
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.fleet import Fleet, FleetConfig
+from tars_jax.rollout.config import FleetConfig, PoolConfig
+from tars_jax.rollout.fleet import Fleet
 from tars_jax.rollout.players import engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.ray_policy import RayPolicy, _PolicyHost, connect
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task

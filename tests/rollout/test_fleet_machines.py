@@ -12,10 +12,10 @@ from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.fleet import Fleet, FleetConfig
+from tars_jax.rollout.config import FleetConfig, PoolConfig
+from tars_jax.rollout.fleet import Fleet
 from tars_jax.rollout.players import reference_player
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task
 

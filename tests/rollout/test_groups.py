@@ -20,11 +20,11 @@ from tars_jax.environment import Task
 from tars_jax.evaluation.result import reward_means, reward_metrics
 from tars_jax.inference.sampling import Sampled
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.config import PoolConfig
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.groups import FOLDER, Groups
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import load_trajectory
 

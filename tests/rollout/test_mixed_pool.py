@@ -13,9 +13,9 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.environment import Task
+from tars_jax.rollout.config import PoolConfig, Share
 from tars_jax.rollout.mixed_pool import LOST_OF_PART, MixedPool, shares
 from tars_jax.rollout.pool import MOST_FILTERED
-from tars_jax.rollout.pool_config import PoolConfig, Share
 from tars_jax.rollout.rollout_workers import EpisodeRunner
 from tars_jax.rollout.sources import Assignment
 from tars_jax.trajectory import Outcome, Trajectory

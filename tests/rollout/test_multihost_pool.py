@@ -19,9 +19,9 @@ import pytest
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.rollout import multihost_pool
+from tars_jax.rollout.config import PoolConfig, Share
 from tars_jax.rollout.ledger import trajectory_path
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig, Share
 from tars_jax.rollout.sources import ListSource
 from tars_jax.trajectory import Outcome
 from tests.rollout.test_pool import episode

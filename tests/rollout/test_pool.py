@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from tars_jax import InputError
+from tars_jax.rollout.config import PoolConfig
 from tars_jax.rollout.ledger import trajectory_path
 from tars_jax.rollout.pool import RolloutPool, staleness
-from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.trajectory import ContextWindow, Outcome, Trajectory
 from tars_jax.trajectory.files import load_trajectory, save_trajectory
 from tests.waiting import PATIENCE_S

@@ -11,8 +11,8 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.environment import Task
+from tars_jax.rollout.config import PoolConfig
 from tars_jax.rollout.pool import MOST_FILTERED, RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.sources import PoolSource
 from tars_jax.trajectory import Outcome, Trajectory
 

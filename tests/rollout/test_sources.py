@@ -10,9 +10,9 @@ import pytest
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.rollout.activity import Activity
+from tars_jax.rollout.config import PoolConfig
 from tars_jax.rollout.players import Player
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.rollout_workers import EpisodeRunner, Record, RolloutWorkers
 from tars_jax.rollout.sources import Assignment, ListSource, PoolSource
 from tars_jax.trajectory import Outcome, Trajectory

@@ -10,8 +10,8 @@ import pytest
 
 from tars_jax.rollout import stream_metrics
 from tars_jax.rollout.activity import Activity
+from tars_jax.rollout.config import PoolConfig
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.stream_metrics import StreamMetrics, staleness_shares
 from tars_jax.rollout.timeline import TrackOwner
 from tars_jax.trajectory import ContextWindow, Outcome, Trajectory

@@ -13,10 +13,10 @@ from tars_jax.agent.loop import AgentConfig
 from tars_jax.environment import CannotSay, Task
 from tars_jax.evaluation.replays import outcome_badge
 from tars_jax.judges import Judge
+from tars_jax.rollout.config import PoolConfig, Share
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import reference_player
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.pool_config import PoolConfig, Share
 from tars_jax.rollout.sources import PoolSource
 from tars_jax.rollout.unjudged import Unjudged, judged_of, merged_tallies, metrics_of
 from tars_jax.trajectory import Outcome, Trajectory

@@ -34,12 +34,13 @@ from tars_jax.sandbox.browser import (
     find_executable,
 )
 from tars_jax.sandbox.browser.service import BrowserClient, PagesKind, debugging
-from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
+from tars_jax.sandbox.browser.sessions import PageSessions
 from tars_jax.sandbox.browser.sessions.recording import play
 from tars_jax.sandbox.failures import QuotaExceeded
 from tars_jax.sandbox.service.api import openings
 from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import Owner, ServiceConfig, read_owners
+from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.web.running import _Server, serving
 from tests.waiting import PATIENCE_S, wait_until
@@ -67,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    config = ServiceConfig(OWNERS, port=0, roots=(folder / "site",), max_body_bytes=1 << 20, person_seconds=0.2)
+    config = ServiceConfig(OWNERS, port=0, roots=(folder / "site",), max_body_megabytes=1, person_seconds=0.2)
     sessions = PageSessions(
         BrowserManager(BrowserConfig(browsers=1, pages_per_browser=6, call_timeout_s=60)),
         SessionsConfig(max_sessions=5),

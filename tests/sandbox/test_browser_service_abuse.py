@@ -20,9 +20,10 @@ import pytest
 from tars_jax import InputError
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseUp, SandboxFailure, Site
 from tars_jax.sandbox.browser.service import BrowserClient, PagesKind
-from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
+from tars_jax.sandbox.browser.sessions import PageSessions
 from tars_jax.sandbox.service.api.app import make_app
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
+from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.web.running import serving
 from tests.sandbox.test_session_disk import full_disk
 from tests.waiting import PATIENCE_S, wait_until
@@ -43,7 +44,7 @@ def service(folder: Path) -> Iterator[httpx.Client]:
     (folder / "site" / "index.html").write_text(f"<!doctype html>{PAGE}")
     config = ServiceConfig((Owner("operator", OPERATOR),), port=0, roots=(folder / "site",), body_seconds=5)
     manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=6, width=96, height=96, call_timeout_s=60))
-    sessions = PageSessions(manager, SessionsConfig(collect_s=0.05), folder / "sessions")
+    sessions = PageSessions(manager, SessionsConfig(collect_seconds=0.05), folder / "sessions")
     with (
         serving(make_app(config, PagesKind(sessions, config)), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {OPERATOR}"}, timeout=100) as http,

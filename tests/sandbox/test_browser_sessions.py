@@ -29,12 +29,13 @@ from tars_jax.sandbox.browser import (
     Site,
 )
 from tars_jax.sandbox.browser.reaper import marked_processes
-from tars_jax.sandbox.browser.sessions import PageSession, PageSessions, SessionsConfig
+from tars_jax.sandbox.browser.sessions import PageSession, PageSessions
 from tars_jax.sandbox.browser.sessions.calls import Act, Evaluate
 from tars_jax.sandbox.browser.sessions.journal import read_journal
 from tars_jax.sandbox.browser.sessions.recording import main, play
 from tars_jax.sandbox.browser.site import PageSpec
 from tars_jax.sandbox.failures import QuotaExceeded, SessionEnded
+from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.sandbox.sessions.registry import opens
 from tars_jax.tasks.games.catalog import game_names, load_game
 from tests.sandbox.conftest import crash_renderer
@@ -106,7 +107,9 @@ def test_a_session_that_ends_while_its_page_is_brought_back_leaks_none(
 def test_leases_quotas_and_tokens(laboratory: Any) -> None:
     async def live() -> None:
         spec = PageSpec(laboratory.site(MEMORY), 96, 96)
-        async with PageSessions(laboratory.manager, SessionsConfig(max_sessions=3, per_owner=2, lease_s=5)) as sessions:
+        async with PageSessions(
+            laboratory.manager, SessionsConfig(max_sessions=3, per_owner=2, lease_seconds=5)
+        ) as sessions:
             first, token = await sessions.lease(spec, "ann")
             second, other = await sessions.lease(spec, "ann", seconds=60)
             assert opens(first.lease, token) and not opens(first.lease, other)
@@ -138,7 +141,7 @@ def test_leases_quotas_and_tokens(laboratory: Any) -> None:
 
 def test_the_collector_takes_what_is_idle_and_nothing_else(laboratory: Any) -> None:
     async def live() -> None:
-        config = SessionsConfig(collect_s=0.02)
+        config = SessionsConfig(collect_seconds=0.02)
         async with PageSessions(laboratory.manager, config) as sessions:
             site = laboratory.site(MEMORY)
             idle, busy, held, renewed = [await sessions.open_page(site) for _ in range(4)]
@@ -367,7 +370,7 @@ def test_downloads_are_kept_up_to_a_limit(laboratory: Any, tmp_path: Path) -> No
                         return sorted(found, key=lambda download: download.get("number", 99))
             raise AssertionError("the session ended")
 
-        async with PageSessions(laboratory.manager, SessionsConfig(download_mb=1), tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, SessionsConfig(download_megabytes=1), tmp_path) as sessions:
             session = await sessions.open_page(site)
             for count, expression in enumerate(
                 (
@@ -387,7 +390,7 @@ def test_downloads_are_kept_up_to_a_limit(laboratory: Any, tmp_path: Path) -> No
             await session.evaluate("1")
             await told(session, 8)
             assert len(session.downloads.kept) == 3
-        async with PageSessions(laboratory.manager, SessionsConfig(download_mb=1), tmp_path) as sessions:
+        async with PageSessions(laboratory.manager, SessionsConfig(download_megabytes=1), tmp_path) as sessions:
             (session,) = sessions.all_of()
             assert session.downloads is not None and session.to_json()["downloads"] == 3
             assert [session.downloads.file(number) for number in (0, 4)] == [None, None]

@@ -14,14 +14,13 @@ from tars_jax.inference.constraint import Constraints
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.training.checkpoint import Checkpoints
-from tars_jax.training.config import PPOConfig, RewardConfig
+from tars_jax.training.config import PPOConfig, RewardConfig, ValuePretrainingConfig
 from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.packing import Packer, PackingConfig, Rows
 from tars_jax.training.state import TrainState
 from tars_jax.training.value import ValueBatch
 from tars_jax.training.value_pretraining import (
     ValueEvaluation,
-    ValuePretrainingConfig,
     ValuePretrainingResult,
     best_of,
     evaluate_values,

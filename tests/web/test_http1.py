@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import logging
 import socket
@@ -15,16 +14,10 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from tars_jax.web import http1
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
 
 OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABk\r\n"
-
-
-@dataclasses.dataclass(frozen=True)
-class Config:
-    host: str = "127.0.0.1"
-    port: int = 0
-    stop_seconds: float = 1.0
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -42,7 +35,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    with serving(echo, Config()) as address:
+    with serving(echo, ListenAddress(stop_seconds=1)) as address:
         yield int(address.rpartition(":")[2])
 
 
@@ -147,5 +140,5 @@ def test_handlers_of_the_programs_log_stay_open() -> None:
             super().close()
 
     handler = Handler()
-    with serving(echo, Config()):
+    with serving(echo, ListenAddress(stop_seconds=1)):
         assert not handler.closed

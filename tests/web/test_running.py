@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import threading
 from typing import Any
 
@@ -11,14 +10,8 @@ import httpx
 import pytest
 
 from tars_jax import InputError
-from tars_jax.web.running import address, listen, serving, serving_here
-
-
-@dataclasses.dataclass(frozen=True)
-class Address:
-    host: str = "127.0.0.1"
-    port: int = 0
-    stop_seconds: float = 1.0
+from tars_jax.web.listening import ListenAddress, address, listen
+from tars_jax.web.running import serving, serving_here
 
 
 async def endless(scope: Any, receive: Any, send: Any) -> None:
@@ -46,9 +39,9 @@ async def lingering(scope: Any, receive: Any, send: Any) -> None:
 
 def test_what_ends_late_is_dropped_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
     async def asked() -> None:
-        listening = listen(Address())
+        listening = listen(ListenAddress(stop_seconds=1))
         with listening:
-            async with httpx.AsyncClient() as client, serving_here(lingering, Address(), listening):
+            async with httpx.AsyncClient() as client, serving_here(lingering, ListenAddress(stop_seconds=1), listening):
                 asking = asyncio.create_task(client.get(address(listening, None), timeout=60))
                 await asyncio.sleep(0.5)
             await asyncio.sleep(0.6)
@@ -61,7 +54,7 @@ def test_what_ends_late_is_dropped_without_a_word(caplog: pytest.LogCaptureFixtu
 
 def test_an_empty_host_is_not_every_address() -> None:
     with pytest.raises(InputError, match="host must be a name or an address; got ''"):
-        listen(dataclasses.replace(Address(), host=""))
+        listen(ListenAddress(host=""))
 
 
 def test_a_stream_is_dropped_when_its_time_is_over(caplog: pytest.LogCaptureFixture) -> None:
@@ -75,7 +68,7 @@ def test_a_stream_is_dropped_when_its_time_is_over(caplog: pytest.LogCaptureFixt
         except httpx.HTTPError as error:
             ended.append(type(error))
 
-    with serving(endless, Address()) as at:
+    with serving(endless, ListenAddress(stop_seconds=1)) as at:
         listener = threading.Thread(target=hear, args=(at,))
         listener.start()
         assert began.wait(60)

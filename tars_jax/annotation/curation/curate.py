@@ -14,22 +14,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax.annotation.curation.augmentation import AUGMENTED, Paraphraser, augmented
+from tars_jax.annotation.curation.config import CurationConfig
 from tars_jax.annotation.curation.executability import ReplayedExecution
-from tars_jax.annotation.curation.near_duplicates import Similar, Work, near_duplicates
+from tars_jax.annotation.curation.near_duplicates import Work, near_duplicates
 from tars_jax.annotation.curation.reviews import Agreement, Review, ReviewDecision, agreements, decisions
 from tars_jax.annotation.curation.statistics import DatasetStatistics, application_of, instruction_in, statistics_of
 from tars_jax.annotation.curation.thoughts import Refiner, refined
 from tars_jax.trajectory import Trajectory
 
 DUPLICATE, REJECTED, TWICE = "a near-duplicate", "reviewers reject it", "another one has its id"
-
-
-@dataclasses.dataclass(frozen=True)
-class CurationConfig:
-    similar: Similar = dataclasses.field(default_factory=Similar)
-    reviews_needed: bool = False  # what nobody, or one person alone, has reviewed is left out, too
-    variants: int = 0  # of each instruction, at most
-    seed: int = 0
 
 
 @dataclasses.dataclass(frozen=True)

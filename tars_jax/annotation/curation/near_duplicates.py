@@ -19,20 +19,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tars_jax.agent.actions import GRID
+from tars_jax.annotation.curation.config import Similarity
 from tars_jax.trajectory import Trajectory
 
 PIECE = 4  # characters
 CELLS = 25  # of the screen, each way
 _POINT = re.compile(r"<point>\s*([\d.]+)\s+([\d.]+)\s*</point>")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-
-
-@dataclasses.dataclass(frozen=True)
-class Similar:
-    """Thresholds, 0 to 1."""
-
-    asked: float = 0.8
-    done: float = 0.9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +44,7 @@ class Work:
         return cls(trajectory.id, application, instruction, calls, trajectory.succeeded)
 
 
-def near_duplicates(works: Sequence[Work], similar: Similar) -> dict[int, int]:
+def near_duplicates(works: Sequence[Work], similar: Similarity) -> dict[int, int]:
     """Maps each near-duplicate that is left out to the one that is kept in its place, by their places."""
     order = sorted(range(len(works)), key=lambda place: (not works[place].solved, len(works[place].calls), place))
     rank = {place: number for number, place in enumerate(order)}
@@ -70,7 +63,9 @@ def near_duplicates(works: Sequence[Work], similar: Similar) -> dict[int, int]:
     return replaced
 
 
-def _candidates(works: Sequence[Work], asked: Sequence[frozenset[str]], similar: Similar) -> Iterator[tuple[int, int]]:
+def _candidates(
+    works: Sequence[Work], asked: Sequence[frozenset[str]], similar: Similarity
+) -> Iterator[tuple[int, int]]:
     """All pairs that may be alike, by that side which tells more apart: thousands may have the same instruction.
 
     A common subsequence of d times the longer one is as many calls in common, so that the Jaccard similarity of the two

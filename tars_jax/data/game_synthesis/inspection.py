@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.data.config import InspectionConfig
 from tars_jax.environment import Task
 from tars_jax.sandbox.browser import PageError
 from tars_jax.tasks.games.catalog import load_game_at
@@ -37,16 +38,6 @@ SAID = 2000  # characters of a page's error
 Play = Callable[[str, Sequence[Task], Path], list[Trajectory]]
 
 PLAYERS = ("reference", "careless", "chance")  # the game's own player; its legal moves at random; any input anywhere
-
-
-@dataclasses.dataclass(frozen=True)
-class InspectionConfig:
-    levels: int = 3  # the first so many are played by all; the others once each, by the reference player
-    seeds: int = 4  # of each of the first levels
-    seed: int = 0
-    most_random: float = 0.5  # share of the hardest of these levels that legal moves at random may win
-    most_chance: float = 0.5  # share of all that clicks, drags and keys anywhere may win
-    most_lost: float = 0.5  # share that legal moves at random may lose within QUICK_LOSS steps
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,24 +7,16 @@ added until the source has one such chain, and then each that is not needed goes
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Callable, Iterator, Sequence
 
+from tars_jax.data.config import ObfuscationLimits
 from tars_jax.data.question_synthesis.chains import Chain, Hop
 from tars_jax.data.question_synthesis.conditions import FactCondition, Statistics, obfuscated
 from tars_jax.tasks.browsing.article import Article
 
 ATTEMPTS = 6  # with other facts, until each is needed
 MOST_CONDITIONS = 6  # of an entity alone; each hop may have one more
-
-
-@dataclasses.dataclass(frozen=True)
-class ObfuscationLimits:
-    """Limits of what a condition may tell."""
-
-    least_matches: int = 4  # entities that a condition holds for: fewer would reveal the one
-    most_share: float = 0.7  # of all entities of the kind: more tells nothing
 
 
 Reveals = Callable[[str, str], bool]  # of an entity's kind, and the words of a condition

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tars_jax import GaveUp
+from tars_jax.data.config import QuestionSynthesisConfig
 from tars_jax.data.question_synthesis.chains import Chain, walk
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.filters import (
@@ -20,7 +21,7 @@ from tars_jax.data.question_synthesis.filters import (
     proof_filters,
     text_filters,
 )
-from tars_jax.data.question_synthesis.obfuscation import ObfuscationLimits, Reveals, describe
+from tars_jax.data.question_synthesis.obfuscation import Reveals, describe
 from tars_jax.data.question_synthesis.proof import proof_of
 from tars_jax.data.question_synthesis.spoken import is_untold
 from tars_jax.data.question_synthesis.wording import fact_question, join, name_question, question_words
@@ -39,15 +40,6 @@ class QuestionWriter(Protocol):
     JudgeFailure."""
 
     def reworded(self, question: BrowsingQuestion, checks: Filters) -> BrowsingQuestion: ...
-
-
-@dataclasses.dataclass(frozen=True)
-class QuestionSynthesisConfig:
-    questions: int
-    most_hops: int = 3  # of a chain; 0: none of the questions is one
-    chains: float = 0.5  # share of chains among the tries
-    tries: int = 60  # for each question wanted, before it gives up
-    limits: ObfuscationLimits = dataclasses.field(default_factory=ObfuscationLimits)
 
 
 @dataclasses.dataclass(frozen=True)

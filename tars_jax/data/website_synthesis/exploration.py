@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tars_jax.data.config import ExplorationConfig
 from tars_jax.data.website_synthesis.driver import MoveFailed, PageDriver, open_driver
 from tars_jax.data.website_synthesis.moves import PageMove, move_to
 from tars_jax.data.website_synthesis.site import LiveSite
@@ -30,14 +31,6 @@ PREVIEWS = re.compile(r"\b(preview|review|continue|next)\b", re.IGNORECASE)
 SENDS = re.compile(r"\b(submit|save|create|add|post|publish|send)\b", re.IGNORECASE)
 OPENS = re.compile(r"\b(new|add|create|edit|change|modify|rename|write|compose)\b", re.IGNORECASE)
 BACK = re.compile(r"^(cancel|close|back|ok|undo|dismiss|×|x|✕)$", re.IGNORECASE)
-
-
-@dataclasses.dataclass(frozen=True)
-class ExplorationConfig:
-    pages: int = 30  # that are opened by links
-    alike: int = 3  # pages whose addresses differ in numbers, or in the last part
-    depth: int = 4  # links from the start
-    presses: int = 12  # of buttons that belong to no form, to see what they bring up
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import math
 import random
 import time
 from collections import Counter
@@ -12,12 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tars_jax.agent.grammar_text import format_call
+from tars_jax.data.config import WebsiteSynthesisConfig
 from tars_jax.data.website_synthesis.admission import AdmittedTask, Grounds, admit, admit_answer
 from tars_jax.data.website_synthesis.composition import TaskCandidate, candidates, rows, told_in_full
 from tars_jax.data.website_synthesis.driver import MoveFailed
 from tars_jax.data.website_synthesis.effects import NOTHING, NoCheck, agrees
 from tars_jax.data.website_synthesis.execution import PlanExecution, execute, play_at_random, replay
-from tars_jax.data.website_synthesis.exploration import ExplorationConfig, Explored, explore, kind_of
+from tars_jax.data.website_synthesis.exploration import Explored, explore, kind_of
 from tars_jax.data.website_synthesis.filters import ambiguous, is_unclear, leaks, normalized, shape, too_long
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
 from tars_jax.data.website_synthesis.journal import CandidateOutcome, OutcomeJournal, candidate_key
@@ -40,22 +40,6 @@ from tars_jax.training.progress import working
 REFUSED = "its form refuses what was put in"
 HOPELESS = 2  # failures in a row after which a function is tried no more
 MOST_UNFINISHED = 3  # forms of a site that only lead to another form, which is then filled in, too
-
-
-@dataclasses.dataclass(frozen=True)
-class WebsiteSynthesisConfig:
-    tasks: int = 40  # of a site, at most, questions included
-    each: int = 6  # candidates of a function
-    merged: int = 10  # tasks with a prerequisite, at most
-    rows: int = 10  # tasks that are two in a row, at most
-    questions: int = 6
-    random_episodes: int = 3
-    random_actions: int = 20
-    rubrics: bool = True  # where a state cannot tell, a judge may
-    seed: int = 0
-    held_out: tuple[str, ...] = ()  # sites
-    most_s: float = math.inf  # real, after which no further candidate of a site is tried
-    exploration: ExplorationConfig = dataclasses.field(default_factory=ExplorationConfig)
 
 
 Say = Callable[[int, str], None]  # how many tasks are done, and what was tried last

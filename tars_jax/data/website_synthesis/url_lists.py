@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tars_jax import InputError
+from tars_jax.data.config import ExplorationConfig
 from tars_jax.data.website_synthesis.addresses import AddressSite
-from tars_jax.data.website_synthesis.exploration import ExplorationConfig, Explored, explore, is_error
+from tars_jax.data.website_synthesis.exploration import Explored, explore, is_error
 from tars_jax.data.website_synthesis.functions import functions_of
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure

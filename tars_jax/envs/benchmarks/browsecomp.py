@@ -15,13 +15,13 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
-from tars_jax.environment import ActionSpace, Observation, Task
+from tars_jax.environment import GUI, SDK, ActionSpace, Observation, Task
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
 from tars_jax.envs.benchmarks.live_calls import LiveCalls
 from tars_jax.envs.benchmarks.live_page import LivePage, address_of, check_hosts
 from tars_jax.envs.browsing import BrowsingEnvironment
 from tars_jax.envs.browsing_players import reference_move
-from tars_jax.envs.interfaces import GUI, SDK, check_interface
+from tars_jax.envs.interfaces import check_interface
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
 from tars_jax.tasks.benchmarks.browsecomp_response import question_in, response_of

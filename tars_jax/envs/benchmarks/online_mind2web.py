@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished
-from tars_jax.environment import Observation, Task
+from tars_jax.environment import GUI, Observation, Task
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
 from tars_jax.envs.benchmarks.live_page import LivePage, address_of, check_hosts
 from tars_jax.envs.browsing import ACTIONS
-from tars_jax.envs.interfaces import GUI, space_of
+from tars_jax.envs.interfaces import space_of
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
 from tars_jax.web.network import Hosts

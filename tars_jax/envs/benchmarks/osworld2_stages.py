@@ -14,12 +14,11 @@ from typing import Protocol
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Hotkey, Press, ToolCall, Type
-from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
+from tars_jax.environment import BOTH, GUI, SDK, ActionSpace, EnvironmentFailure, Function, Observation, Task
 from tars_jax.envs.benchmarks.osworld2_places import FOLDER, named, places
 from tars_jax.envs.computer import ComputerEnvironment
 from tars_jax.envs.computer_episode import SETTINGS
 from tars_jax.envs.gui import PAGE_ACTIONS, Position, acts_on_page, mouse_after, to_events
-from tars_jax.envs.interfaces import BOTH, GUI, SDK
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox import browser
 from tars_jax.sandbox.browser import ActsOnPage, Site

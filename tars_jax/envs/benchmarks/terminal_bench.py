@@ -15,7 +15,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.actions import FUNCTIONS as GUI_ACTIONS
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
-from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
+from tars_jax.environment import SDK, ActionSpace, EnvironmentFailure, Function, Observation, Task
 from tars_jax.envs.benchmarks.episode import BenchmarkVerdict
 from tars_jax.envs.benchmarks.harbor_computer import (
     OpenedComputer,
@@ -30,7 +30,6 @@ from tars_jax.envs.benchmarks.harbor_oracle import ENDED, solve
 from tars_jax.envs.benchmarks.harbor_verifier import APART, WAYS, StageRewards, graded_or_broken
 from tars_jax.envs.benchmarks.terminal_environment import TerminalEnvironment
 from tars_jax.envs.benchmarks.terminal_screen import TerminalScreen, action_space
-from tars_jax.envs.interfaces import SDK
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.computer.outbound import Outbound
 from tars_jax.sandbox.failures import SandboxFailure

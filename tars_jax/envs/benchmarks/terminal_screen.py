@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tars_jax.agent.actions import Action
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
-from tars_jax.environment import ActionSpace, Function, Observation
+from tars_jax.environment import GUI, ActionSpace, Function, Observation
 from tars_jax.envs.computer_screen import DesktopScreen
-from tars_jax.envs.interfaces import GUI, space_of
+from tars_jax.envs.interfaces import space_of
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.desktop import DesktopConfig
 

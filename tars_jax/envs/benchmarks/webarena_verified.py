@@ -12,14 +12,14 @@ from urllib.parse import urljoin
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, Navigate
-from tars_jax.environment import EnvironmentFailure, Observation, Task
+from tars_jax.environment import GUI, EnvironmentFailure, Observation, Task
 from tars_jax.envs import shared_websites
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
 from tars_jax.envs.benchmarks.live_page import LivePage, blank, host_of
 from tars_jax.envs.benchmarks.webarena_scoring import TIME_LIMIT_S, score, scorer_python, wrong_form
 from tars_jax.envs.browsing import ACTIONS
 from tars_jax.envs.computer_screen import PageScreen
-from tars_jax.envs.interfaces import GUI, space_of
+from tars_jax.envs.interfaces import space_of
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.json_fields import read_json
 from tars_jax.sandbox.browser.network_trace import NetworkTrace, har_of

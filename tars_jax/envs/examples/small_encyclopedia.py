@@ -10,9 +10,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tars_jax.environment import Observation, Task, Verification
+from tars_jax.environment import GUI, SDK, Observation, Task, Verification
 from tars_jax.envs.browsing import BrowsingEnvironment
-from tars_jax.envs.interfaces import GUI, SDK
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.tasks.browsing.article import Article
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia

@@ -23,8 +23,8 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, Finished, ToolCall
-from tars_jax.environment import ActionSpace
-from tars_jax.envs.interfaces import BOTH, GUI, SDK, check_interface
+from tars_jax.environment import BOTH, GUI, SDK, ActionSpace
+from tars_jax.envs.interfaces import check_interface
 from tars_jax.envs.on_device.game import NOTHING, DeviceCall, ExpertPlan
 from tars_jax.envs.on_device.grids import Color, any_of, cell_at, cell_clicks, paint, square
 from tars_jax.sandbox.tools.forms import FUNCTIONS

@@ -26,13 +26,13 @@ PARTS = ("played", "played again", "more seeds", "other calls", "closed")  # of 
 class TrialLimits:
     """Limits and settings of a trial."""
 
+    episodes: int  # that are played, the first one included
+    seconds: float  # for all behind the first episode, after which no further episode or call begins
     says_limit: bool = True  # the environment says its step limit itself, or the user does
     observation_tokens: int = 0  # of a text, in a window; 0: as many as it takes
     trained_tokens: int = 1024  # of a text, in a window of `train`, unless it is told another number
     image_tokens: Callable[[int, int], int] = lambda height, width: 1  # of a picture in a window
     preset: str = "nano"  # whose tokens these are
-    episodes: int = 8  # that are played, the first one included
-    seconds: float = 20.0  # for all behind the first episode, after which no further episode or call begins
 
 
 @dataclasses.dataclass(frozen=True)

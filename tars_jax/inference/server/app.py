@@ -13,13 +13,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from tars_jax.inference.config import ServerConfig
 from tars_jax.inference.server.chat import Chat
-from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.constraints import ServedConstraints
 from tars_jax.inference.server.episodes import Episodes
 from tars_jax.inference.server.metrics import CONTENT_TYPE, HttpMetrics, engine_families, session_families
 from tars_jax.inference.server.request_admission import REWARD_PATH, WEIGHTS_PATH, RequestAdmission
 from tars_jax.inference.server.responses import Responses
+from tars_jax.inference.server.served import Served
 from tars_jax.inference.server.sessions import Sessions
 from tars_jax.inference.server.weights import Weights
 from tars_jax.web import running

@@ -28,13 +28,14 @@ from tars_jax.inference.chat_protocol import (
     usage_field,
 )
 from tars_jax.inference.chat_template import Prompt
+from tars_jax.inference.config import ServerConfig
 from tars_jax.inference.data_urls import decode_images
 from tars_jax.inference.sampling import Sampled, Sampling, Token
 from tars_jax.inference.server.answer_forms import answer_form
-from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.constraints import ServedConstraints
 from tars_jax.inference.server.episodes import INLINE_CHARACTERS, Episode, Episodes, Recording, require_one_choice
 from tars_jax.inference.server.generation import Ask, answers, engine_errors
+from tars_jax.inference.server.served import Served
 from tars_jax.inference.session import Session
 from tars_jax.inference.text_stream import StopText, TextStream
 from tars_jax.inference.tool_calls import CallStream

@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from tars_jax import InputError
 from tars_jax.inference.constraint import Constraints, Spelling, extend_constraints, unconstrained
-from tars_jax.inference.server.config import Served
+from tars_jax.inference.server.served import Served
 from tars_jax.web.protocol import Fields, RequestError, busy
 from tars_jax.web.responses import JsonResponse, read_json
 

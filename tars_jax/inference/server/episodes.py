@@ -27,11 +27,12 @@ from starlette.responses import Response
 from tars_jax.inference.answer_fields import answer_fields
 from tars_jax.inference.chat_protocol import ChatRequest, message_of
 from tars_jax.inference.chat_template import Message, Prompt
+from tars_jax.inference.config import ServerConfig
 from tars_jax.inference.conversations import Conversation, Place, Turn, Window
 from tars_jax.inference.data_urls import encode_image
 from tars_jax.inference.sampling import OnToken, Sampled, Sampling
-from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.episode import Episode, PrefixEpisodes, let_go
+from tars_jax.inference.server.served import Served
 from tars_jax.inference.server.weights import Weights
 from tars_jax.inference.session import Session
 from tars_jax.json_fields import shown

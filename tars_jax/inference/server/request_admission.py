@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tars_jax.inference.server.config import ServerConfig
+from tars_jax.inference.config import ServerConfig
 from tars_jax.inference.server.metrics import HttpMetrics
 from tars_jax.web.protocol import RequestError, busy
 from tars_jax.web.request_limits import Body, is_loopback, require_local_name

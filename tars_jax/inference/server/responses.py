@@ -23,9 +23,9 @@ from tars_jax.inference.response_forms import Heard, Size, Tools, WordsAlone, pa
 from tars_jax.inference.response_input import ChatMessage, InputReader, as_turns
 from tars_jax.inference.response_output import output_items, response_events
 from tars_jax.inference.server.chat import Chat
-from tars_jax.inference.server.config import Served
 from tars_jax.inference.server.episodes import Episode, Episodes
 from tars_jax.inference.server.response_store import ResponseStore, Stored
+from tars_jax.inference.server.served import Served
 from tars_jax.web.protocol import Fields, RequestError
 from tars_jax.web.responses import EventStream, JsonResponse, read_json
 

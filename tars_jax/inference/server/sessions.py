@@ -21,10 +21,11 @@ from starlette.responses import Response
 
 from tars_jax.inference.answer_fields import answer_fields
 from tars_jax.inference.chat_protocol import logit_bias, stop_sequences
+from tars_jax.inference.config import ServerConfig
 from tars_jax.inference.data_urls import ImageUrl, decode_images
 from tars_jax.inference.sampling import Sampling, until_text
-from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.generation import answers, engine_errors
+from tars_jax.inference.server.served import Served
 from tars_jax.inference.server.weights import Weights
 from tars_jax.inference.session import Session
 from tars_jax.json_fields import shown

@@ -23,7 +23,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from tars_jax import InputError
-from tars_jax.inference.server.config import Served, ServerConfig
+from tars_jax.inference.config import ServerConfig
+from tars_jax.inference.server.served import Served
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import leaf_name
 from tars_jax.web.protocol import Fields, RequestError

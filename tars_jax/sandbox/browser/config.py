@@ -44,7 +44,7 @@ class BrowserConfig:
     screenshot: str = field("auto", "how screenshots are taken", one_of(*SCREENSHOT_PATHS))
     use_angle: str = field(
         SOFTWARE,
-        "what draws WebGL: swiftshader, by software; gl, gl-egl or vulkan, by a GPU (angle.py)",
+        "Chromium's --use-angle, which renders WebGL: by software; or with a GPU gl, gl-egl or vulkan",
         one_of(*ANGLE),
     )
 

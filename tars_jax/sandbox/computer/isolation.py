@@ -15,15 +15,15 @@ from tars_jax.sandbox.computer.launching import LauncherProcess
 from tars_jax.sandbox.computer.namespaces import NamespaceIsolation, open_namespaces
 from tars_jax.sandbox.computer.reattachment import KeptIsolation
 from tars_jax.sandbox.computer.runs import RunFolder
-from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.spec import ISOLATIONS, ContainerSpec
 from tars_jax.sandbox.computer.unisolated import open_unisolated
 from tars_jax.sandbox.failures import SandboxFailure
 
 log = logging.getLogger(__name__)
 Opener = Callable[[Path], Awaitable[Isolation]]
-KINDS: dict[str, Opener] = {
-    "namespaces": open_namespaces, "bubblewrap": open_bubblewrap, "gvisor": open_gvisor, "none": open_unisolated,
-}  # fmt: skip
+OPENERS: dict[str, Opener] = dict(
+    zip(ISOLATIONS, (open_namespaces, open_bubblewrap, open_gvisor, open_unisolated), strict=True)
+)
 CHOSEN = ("namespaces", "bubblewrap")  # by "auto", the first that works; gVisor is slower, so by name alone, as is none
 _TRIAL_S = 60.0
 
@@ -34,12 +34,12 @@ async def open_isolation(folder: Path, kind: str = "auto") -> Isolation:
     It counts as working when a container was seen to run a program. Raises InputError that says for each kind that was
     tried why it did not.
     """
-    if kind != "auto" and kind not in KINDS:
-        raise InputError(f"isolation must be auto, {', '.join(KINDS)}; got {kind!r}")
+    if kind != "auto" and kind not in OPENERS:
+        raise InputError(f"isolation must be auto, {', '.join(ISOLATIONS)}; got {kind!r}")
     reasons = []
     for name in CHOSEN if kind == "auto" else (kind,):
         try:
-            isolation = await KINDS[name](folder)
+            isolation = await OPENERS[name](folder)
         except (InputError, SandboxFailure, OSError) as error:
             reasons.append(f"{name}: {error}")
             continue

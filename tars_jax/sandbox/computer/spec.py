@@ -8,22 +8,29 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tars_jax import InputError
+from tars_jax.rules import Rule, check_fields, field
 
 HOME = "/home/agent"
 ROOT_HOME = "/root"
 OTHER_HOME = "/home/user"  # a link to it: what the tasks of OSWorld call a home
 USER, USER_ID = "agent", 1000
+ISOLATIONS = ("namespaces", "bubblewrap", "gvisor", "none")  # which isolation.py opens
 PROGRAMS = "/opt/bin"  # `python`, which Debian has by no name but python3; what the system has comes first
+
+
+def whole(low: int) -> Rule:
+    return Rule(lambda value: type(value) is int and value >= low, f"a whole number of at least {low}")
 
 
 @dataclasses.dataclass(frozen=True)
 class ContainerSpec:
     """Raises InputError for values that no container can have."""
 
-    memory_mib: int = 1024  # of all its processes together
-    processes: int = 256  # and threads, at one time
-    disk_mib: int = 1024  # of what it writes, the log of its first process included
-    shared_memory_mib: int = 128  # /dev/shm, which counts as memory, too
+    memory_mib: int = field(1024, "memory limit of all processes together, in MiB", whole(16))
+    processes: int = field(256, "most processes and threads at one time", whole(4))
+    # The log of its first process counts, too.
+    disk_mib: int = field(1024, "size limit of the files that it writes, in MiB", whole(16))
+    shared_memory_mib: int = field(128, "size of /dev/shm, which counts as memory, in MiB", whole(1))
     cpus: float | None = None  # of the machine's; None: all that others leave
     binds: Mapping[str, Path] = dataclasses.field(default_factory=dict)  # paths inside: files or folders to read
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -35,10 +42,7 @@ class ContainerSpec:
     one_device: bool = False  # files are of their folders' device, else file managers copy what is dragged among them
 
     def __post_init__(self) -> None:
-        for name, least in (("memory_mib", 16), ("processes", 4), ("disk_mib", 16), ("shared_memory_mib", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise InputError(f"{name} of a container must be a whole number of at least {least}; got {value!r}")
+        check_fields(self, "container")
         if self.cpus is not None and not 0.01 <= self.cpus <= 1024:
             raise InputError(f"cpus of a container must be .01 to 1024, or None; got {self.cpus!r}")
         if not self.hostname.replace("-", "").isalnum() or not self.hostname.isascii() or len(self.hostname) > 63:

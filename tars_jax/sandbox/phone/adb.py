@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tars_jax import InputError
+from tars_jax.rules import at_least, between, check_fields, field, more_than
 from tars_jax.sandbox.phone.adb_server import answers
 from tars_jax.sandbox.phone.failures import (
     ADB_SERVER,
@@ -31,19 +32,13 @@ class PhoneConfig:
 
     serial: str | None = None  # as `adb devices` lists it; HOST:PORT is connected to; None: the only one
     adb_host: str = "127.0.0.1"
-    adb_port: int = 0  # of the ADB server; 0: $ANDROID_ADB_SERVER_PORT, or 5037
-    call_timeout_s: float = 20.0
-    screenshot_tries: int = 3
-    settle_s: float = 3.0  # the most that is waited for a screen to come to rest
+    adb_port: int = field(0, "port of the ADB server; 0: $ANDROID_ADB_SERVER_PORT, or 5037", between(0, 65535))
+    call_timeout_s: float = field(20.0, "time limit of one call, in seconds", more_than(0))
+    screenshot_tries: int = field(3, "tries for a screenshot", at_least(1))
+    settle_s: float = field(3.0, "most seconds until a screen comes to rest", more_than(0))
 
     def __post_init__(self) -> None:
-        if not 0 <= self.adb_port < 65536:
-            raise InputError(f"phone.adb_port must be 0 to 65535; got {self.adb_port!r}")
-        if self.screenshot_tries < 1:
-            raise InputError(f"phone.screenshot_tries must be at least 1; got {self.screenshot_tries!r}")
-        for name in ("call_timeout_s", "settle_s"):
-            if (seconds := getattr(self, name)) <= 0:
-                raise InputError(f"phone.{name} must be seconds above 0; got {seconds!r}")
+        check_fields(self, "phone")
 
     @property
     def port(self) -> int:

@@ -15,11 +15,12 @@ from msgspec import Meta
 from tars_jax import InputError
 from tars_jax.decoding import decoded
 from tars_jax.json_fields import read_object
+from tars_jax.rules import Rule, at_least, check_fields, field, field_of, more_than
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.request_limits import is_loopback
 
 PACKAGE = Path(__file__).resolve().parents[2]  # tars_jax/
 COUNTED = ("memory_mib", "disk_mib", "processes")  # of an owner's computers, besides their number
-DOMAIN = "a host name in lower case"  # what a preview domain must be
 OPERATOR = "operator"  # sees and ends the sessions of everybody
 
 
@@ -40,35 +41,43 @@ class Owner:
         return {name: getattr(self, name) for name in COUNTED}
 
 
+def is_domain(name: str) -> bool:
+    return re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)*", name) is not None
+
+
 @dataclasses.dataclass(frozen=True)
-class ServiceConfig:
-    """Raises InputError for values that cannot be."""
+class ServiceConfig(ListenAddress):
+    """The sandbox service's HTTP server: limits of requests. Raises InputError for values that cannot be."""
 
     owners: tuple[Owner, ...]  # the operator among them
-    host: str = "127.0.0.1"
-    port: int = 8700  # 0: any that is free
+    _: dataclasses.KW_ONLY
+    port: int = field_of(ListenAddress, "port", default=8700)
     roots: tuple[Path, ...] = ()  # folders below which sites may lie, beside this package
-    open_seconds: float = 60.0  # to bring up a page, the wait for a free place included
-    person_seconds: float = 20.0  # how long a call waits for a person who holds the page
-    max_body_bytes: int = 64 << 20
-    body_seconds: float = 30.0
-    preview_domain: str = "localhost"  # sessions are shown to browsers as ID.localhost; elsewhere, a wildcard's name
+    max_body_megabytes: int = field(64, "size limit of a request's body, in megabytes", at_least(1))
+    body_seconds: float = field(30.0, "seconds that a request's body may take to come", more_than(0))
+    open_seconds: float = field(60.0, "time limit of opening a session, in seconds", more_than(0))
+    person_seconds: float = field(20.0, "seconds that a call waits for a person who holds its session", more_than(0))
+    stop_seconds: float = field(
+        10.0, "seconds that requests under way may take when the service is told to stop", more_than(0)
+    )
+    preview_domain: str = field(
+        "localhost",
+        "domain of previews: computers are shown at ID.localhost; others can connect at a wildcard domain",
+        Rule(is_domain, "a host name in lower case"),
+    )
     assets: Path | None = None  # a node_modules folder with what previews can use: launch/previews.sh makes it
-    stop_seconds: float = 10.0  # for the requests under way when the server is told to stop
 
     def __post_init__(self) -> None:
-        for field in ("open_seconds", "person_seconds", "max_body_bytes", "body_seconds", "stop_seconds"):
-            if getattr(self, field) <= 0:
-                raise InputError(f"service.{field} must be a value above 0; got {getattr(self, field)}")
-        if not 0 <= self.port < 65536:
-            raise InputError(f"port must be 0 to 65535; got {self.port}")
-        if not is_domain(self.preview_domain):
-            raise InputError(f"preview_domain must be {DOMAIN}; got {self.preview_domain!r}")
+        check_fields(self, "service")
         keys = [owner.key for owner in self.owners]
         if len(set(keys)) < len(keys) or any(len(key) < 8 or not key.isascii() or " " in key for key in keys):
             raise InputError("the keys of service.owners must differ and be ASCII of 8 characters or more; got others")
         if OPERATOR not in (owner.name for owner in self.owners):
             raise InputError(f"service.owners must name {OPERATOR!r}, who sees the live page; got others")
+
+    @property
+    def max_body_bytes(self) -> int:
+        return self.max_body_megabytes << 20
 
     @property
     def open_to_others(self) -> bool:
@@ -83,10 +92,6 @@ class ServiceConfig:
         path = path.resolve()
         allowed = (PACKAGE, *(root.resolve() for root in self.roots))
         return path if any(path.is_relative_to(root) for root in allowed) and os.path.isdir(path) else None
-
-
-def is_domain(name: str) -> bool:
-    return re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)*", name) is not None
 
 
 def folder_name(path: Path) -> str:

@@ -18,6 +18,7 @@ from tars_jax.agent.actions import Click, Drag, LeftDouble
 from tars_jax.annotation.in_situ.annotated import RecordingAnnotation, load_annotation, read_actions
 from tars_jax.annotation.in_situ.recording import read_recording
 from tars_jax.annotation.in_situ.review.app import ReviewedRecording
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
 from tests.annotation.in_situ.scripted import session, write
 from tests.annotation.in_situ.test_annotated import heard
@@ -28,13 +29,6 @@ pytest.importorskip("faster_whisper")
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 KEY = "a-key-of-the-test"
 SEED = 8
-
-
-@dataclasses.dataclass(frozen=True)
-class Address:
-    host: str = "127.0.0.1"
-    port: int = 0
-    stop_seconds: float = 1.0
 
 
 @dataclasses.dataclass
@@ -66,7 +60,7 @@ def shown(recorded: tuple[Path, RecordingAnnotation], tmp_path: Path) -> Iterato
 
     style = (Path(tars_jax.evaluation.__file__).parent / "report.css").read_text()
     review = ReviewedRecording(annotation, read_recording(folder), file, finish, style)
-    with serving(review.app(KEY), Address()) as address:
+    with serving(review.app(KEY), ListenAddress(stop_seconds=1)) as address:
         yield Shown(f"{address}/{KEY}/", file, written, annotation)
 
 

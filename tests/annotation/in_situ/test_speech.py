@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import statistics
 from pathlib import Path
@@ -23,6 +22,7 @@ from tars_jax.annotation.in_situ.reading import hint_of
 from tars_jax.annotation.in_situ.recording import read_recording
 from tars_jax.annotation.in_situ.speech import Endpoint, SpokenWord, transcribe, transcriber
 from tars_jax.annotation.in_situ.voice import RATE, Spoken, cut, read_voice, read_voice_between, require_speech
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
 from tests.annotation.in_situ.espeak import say
 from tests.annotation.in_situ.measuring import word_errors
@@ -96,13 +96,6 @@ def test_noise_alone_is_no_speech() -> None:
     assert list(cut(iter([(0.0, noise)]))) == []
 
 
-@dataclasses.dataclass(frozen=True)
-class Address:
-    host: str = "127.0.0.1"
-    port: int = 0
-    stop_seconds: float = 1.0
-
-
 PIECE = Spoken(3.0, 4.0, 2.9, np.zeros(RATE, np.float32))
 
 
@@ -118,7 +111,7 @@ def answered(status: int, content: object) -> list[SpokenWord]:
         return JSONResponse(content, status)
 
     app = Starlette(routes=[Route("/v1/audio/transcriptions", answer, methods=["POST"])])
-    with serving(app, Address()) as address:
+    with serving(app, ListenAddress(stop_seconds=1)) as address:
         words = list(transcribe([PIECE], Endpoint(f"{address}/v1", "whisper-large", "secret"), lambda time: "A hint."))
     assert (asked["model"], asked["response_format"]) == ("whisper-large", "verbose_json")
     assert asked["timestamp_granularities[]"] == "word" and asked["key"] == "Bearer secret"

@@ -21,6 +21,7 @@ from tars_jax.annotation.interactive.service import AnnotationService
 from tars_jax.annotation.interactive.tasks import TaskBoard
 from tars_jax.environment import Observation, Task, Transition
 from tars_jax.envs.checked import CheckedEnvironment
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
 from tests.annotation.interactive import corridors
 from tests.annotation.interactive.corridors import Said, setting
@@ -65,13 +66,6 @@ class Boards:
 
     def _seen(self) -> Observation:
         return Observation(PICTURES[self._step % len(PICTURES)].read_bytes(), self._text)
-
-
-@dataclasses.dataclass(frozen=True)
-class Address:
-    host: str = "127.0.0.1"
-    port: int = 0
-    stop_seconds: float = 0.2
 
 
 @dataclasses.dataclass
@@ -124,5 +118,5 @@ def annotated(
         folder, setting(said, AskingGate(**gate)), make, TaskBoard(tasks, {} if corridor else {"board-1": 2.0}, 60.0)
     )
     app = AnnotationApp(service, people, STYLE).app()
-    with serving(app, Address(port=port), plain=True) as address:
+    with serving(app, ListenAddress(port=port, stop_seconds=0.2), plain=True) as address:
         yield Shown(address, people.keys["owner"], said, service, people)

@@ -27,6 +27,7 @@ from tars_jax.data.datasets import read_dataset
 from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.corridor import WAYS, CorridorEnvironment
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
 from tests.annotation.interactive.corridors import UP, Said, make, setting, task, turn
 from tests.ports import free_port
@@ -34,13 +35,6 @@ from tests.waiting import PATIENCE_S, wait_until
 
 TASKS = [task(seed) for seed in range(3)]
 Answer = tuple[int, Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Address:
-    port: int
-    host: str = "127.0.0.1"
-    stop_seconds: float = 1.0
 
 
 @dataclasses.dataclass
@@ -96,7 +90,9 @@ def service(folder: Path, lease: float = 600.0, tasks: list[Task] = TASKS, **mor
     running = AnnotationService(
         folder, setting(said, more.pop("gate", AskingGate())), checked, TaskBoard(tasks, {}, lease), **more
     )
-    with serving(AnnotationApp(running, people).app(), _Address(free_port()), plain=True) as address:
+    with serving(
+        AnnotationApp(running, people).app(), ListenAddress(port=free_port(), stop_seconds=1), plain=True
+    ) as address:
         yield {name: Client(address, key) for name, key in people.keys.items()}
 
 

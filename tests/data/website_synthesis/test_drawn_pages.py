@@ -9,9 +9,10 @@ from collections.abc import Mapping
 import pytest
 
 from tars_jax.agent.actions import MoveTo, Wait
+from tars_jax.data.config import ExplorationConfig
 from tars_jax.data.website_synthesis.composition import FilledFunction, alone
 from tars_jax.data.website_synthesis.execution import execute, replay
-from tars_jax.data.website_synthesis.exploration import ExplorationConfig, explore
+from tars_jax.data.website_synthesis.exploration import explore
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
 from tars_jax.data.website_synthesis.reused_page import ReusedPage
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
+from tars_jax.data.config import ExplorationConfig, WebsiteSynthesisConfig
 from tars_jax.data.website_synthesis.composition import draw_part
 from tars_jax.data.website_synthesis.driver import open_driver
-from tars_jax.data.website_synthesis.exploration import ExplorationConfig, Explored
+from tars_jax.data.website_synthesis.exploration import Explored
 from tars_jax.data.website_synthesis.functions import Field, functions_of
 from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.refusals import left_empty, refusals, taught
-from tars_jax.data.website_synthesis.synthesis import REFUSED, SiteReport, WebsiteSynthesisConfig, synthesize
+from tars_jax.data.website_synthesis.synthesis import REFUSED, SiteReport, synthesize
 from tars_jax.data.website_synthesis.values import draw_value, kind_wanted
 from tars_jax.data.website_synthesis.view import Control, PageForm, View
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager

@@ -13,12 +13,13 @@ import pytest
 
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.response import Response
+from tars_jax.data.config import ExplorationConfig, WebsiteSynthesisConfig
 from tars_jax.data.website_synthesis.execution import play_at_random, replay
-from tars_jax.data.website_synthesis.exploration import ExplorationConfig, explore
+from tars_jax.data.website_synthesis.exploration import explore
 from tars_jax.data.website_synthesis.functions import functions_of
 from tars_jax.data.website_synthesis.journal import CandidateOutcome, OutcomeJournal
 from tars_jax.data.website_synthesis.report import markdown, page
-from tars_jax.data.website_synthesis.synthesis import SiteReport, WebsiteSynthesisConfig, synthesize
+from tars_jax.data.website_synthesis.synthesis import SiteReport, synthesize
 from tars_jax.data.website_synthesis.task import SynthesizedTask
 from tars_jax.envs.website import WebsiteEnvironment
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager

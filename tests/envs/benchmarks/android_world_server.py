@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,17 +12,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
 
 Answer = Callable[[dict[str, Any]], Any]
 PICTURE = [[[red, 0, 200] for red in (10, 20, 30)] for _ in range(4)]  # 3 wide, 4 high
-
-
-@dataclasses.dataclass(frozen=True)
-class _Address:
-    host: str = "127.0.0.1"
-    port: int = 0
-    stop_seconds: float = 1.0
 
 
 class FakeServer:
@@ -67,5 +60,5 @@ class FakeServer:
     @contextlib.contextmanager
     def serving(self) -> Iterator[str]:
         app = Starlette(routes=[Route("/{path:path}", self.answer, methods=["GET", "POST"])])
-        with serving(app, _Address(), plain=True) as address:
+        with serving(app, ListenAddress(stop_seconds=1), plain=True) as address:
             yield address

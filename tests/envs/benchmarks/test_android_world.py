@@ -369,8 +369,8 @@ def test_tasks_of_the_stand_in_are_done_by_hand_and_by_nothing_else() -> None:
     from tars_jax.envs.phone import _places
     from tars_jax.envs.phone_suite import PhoneSuite
     from tars_jax.sandbox.phone.android_world import make_app
+    from tars_jax.web.listening import ListenAddress
     from tars_jax.web.running import serving
-    from tests.envs.benchmarks.android_world_server import _Address
 
     suite = PhoneSuite(seed=3)
 
@@ -409,7 +409,7 @@ def test_tasks_of_the_stand_in_are_done_by_hand_and_by_nothing_else() -> None:
 
     try:
         app = make_app(asyncio.run(suite.start()).phone, {"android_world": suite.tasks})
-        with serving(app, _Address(), plain=True) as address:
+        with serving(app, ListenAddress(stop_seconds=1), plain=True) as address:
             found = asyncio.run(both_ways(address))
     finally:
         suite.close()

@@ -24,8 +24,8 @@ from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
-from tests.envs.benchmarks.android_world_server import _Address
 from tests.tasks.benchmarks.test_osworld2_tasks import SAMPLES
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
@@ -218,7 +218,9 @@ def model(answer: Callable[[list[dict[str, Any]]], str | int]) -> Iterator[dict[
         return JSONResponse({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]})
 
     with serving(
-        Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])]), _Address(), plain=True
+        Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])]),
+        ListenAddress(stop_seconds=1),
+        plain=True,
     ) as address:
         yield {"address": f"{address}/v1", "model": "m", "patience": 5.0}
 

@@ -20,8 +20,8 @@ from tars_jax import InputError
 from tars_jax.agent.actions import CallUser, Click, Finished, Point, ToolCall, Type
 from tars_jax.environment import EnvironmentFailure, Transition
 from tars_jax.envs.benchmarks.osworld.guest import GuestProtocol
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
-from tests.envs.benchmarks.android_world_server import _Address
 from tests.envs.benchmarks.windows_machines import WindowsGuest, play_all
 from tests.tasks.benchmarks.waa_files import USER, write_checkout, write_wheel
 
@@ -161,7 +161,7 @@ class OwnServer:
     @contextlib.contextmanager
     def serving(self) -> Iterator[str]:
         app = Starlette(routes=[Route("/{path:path}", self.answer, methods=["GET", "POST"])])
-        with serving(app, _Address(), plain=True) as address:
+        with serving(app, ListenAddress(stop_seconds=1), plain=True) as address:
             yield address
 
 

@@ -115,7 +115,10 @@ def test_an_endpoint_plays_by_responses_where_it_has_them(tmp_path: Path, capsys
         (("player=http://127.0.0.1:1", "answer_seconds=0.1"), "config.player must be where a policy answers; got "),
         (("player=no.such:player",), "player 'no.such:player': 'no.such' must be a module that can be imported"),
         (("environment=games15",), "config.environment must be one environment with one kind of options; got "),
-        (('environment_options={"size": 3}',), f"{SOUND}: an option must be left out, as it has none; got 'size'\n"),
+        (
+            ('environment_options={"size": 3}',),
+            f"config.environment_options: {SOUND}: an option must be left out, as it has none; got 'size'\n",
+        ),
         (("environment=tests.environments.faulty:Soun",), "environment 'tests.environments.faulty:Soun': "),
     ],
 )

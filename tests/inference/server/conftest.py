@@ -60,7 +60,7 @@ ENGINE = EngineConfig(
     penalties=True,
     biases=8,
 )
-SERVER = ServerConfig(port=0, max_body_bytes=1 << 20, lease_seconds=600, body_seconds=30, request_seconds=600)
+SERVER = ServerConfig(port=0, max_body_megabytes=1, lease_seconds=600, body_seconds=30, request_seconds=600)
 
 
 @pytest.fixture(scope="session")

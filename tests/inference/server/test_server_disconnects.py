@@ -31,7 +31,7 @@ with httpx.Client(base_url=address, timeout=600) as http:
 
 SERVING = """
 import asyncio, os, signal, sys
-from tars_jax.inference.server.config import ServerConfig
+from tars_jax.inference.config import ServerConfig
 from tars_jax.inference.server.app import serve
 
 async def app(scope, receive, send):

@@ -293,12 +293,12 @@ def test_refusals_at_the_door_are_counted_by_their_routes(other_server: OtherSer
         ("PATCH", "/v1/rl/sessions/abc", "/v1/rl/sessions/{id}"),
         ("GET", "/nowhere/abc", "other"),
     ]
-    started = other_server(api_key="Sesame-1", max_body_bytes=100)
+    started = other_server(api_key="Sesame-1", max_body_megabytes=1)
     with started as address, httpx.Client(base_url=address, timeout=600) as http:
         for method, path, _ in refused:
             require_error(http.request(method, path), 401)
         http.headers["Authorization"] = "Bearer Sesame-1"
-        require_error(http.post(CHAT, json="large" * 30), 413)
+        require_error(http.post(CHAT, json="x" * (1 << 20)), 413)
         found = metrics(http)
     for method, _, path in refused:
         method = "other" if method == "PATCH" else method
@@ -378,6 +378,6 @@ def test_health_answers_while_much_is_read(http: httpx.Client, idle: Callable[[]
 def test_a_text_that_no_window_holds_is_not_read(
     other_server: OtherServer, chat: Callable[..., dict[str, Any]]
 ) -> None:
-    with other_server(max_body_bytes=4 << 20) as address:
+    with other_server(max_body_megabytes=4) as address:
         response = httpx.post(address + CHAT, json=chat("a" * (2 << 20)), timeout=PATIENCE_S)
     require_error(response, 400, "messages", "the messages are 2097152 characters")

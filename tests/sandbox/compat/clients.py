@@ -16,7 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.local_guest import LocalGuest
-from tars_jax.web.gate import Gate, ListenAddress
+from tars_jax.web.gate import Gate
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
 
 TOKEN = "a-token-for-tests"

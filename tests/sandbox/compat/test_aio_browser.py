@@ -13,7 +13,7 @@ from PIL import Image
 
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, Site
 from tars_jax.sandbox.compat.aio import aio_app
-from tars_jax.web.gate import ListenAddress
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
 from tests.sandbox.compat.clients import GATE, TOKEN, client, refused
 

@@ -24,7 +24,7 @@ from tars_jax.sandbox.compat.openenv import Description, EpisodeTurn, InvalidAct
 from tars_jax.sandbox.compat.openenv.app import Make
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.web.gate import ListenAddress
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
 from tests.sandbox.compat.clients import GATE, TOKEN, client
 from tests.waiting import PATIENCE_S, wait_until

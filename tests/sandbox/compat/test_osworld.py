@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from tars_jax.sandbox.compat.osworld import served_desktop
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.computer.pyautogui import pyautogui_folder, with_pyautogui
-from tars_jax.web.gate import ListenAddress
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
 from tests.sandbox.compat.clients import GATE, TOKEN, client
 from tests.sandbox.computer.containers import needs_root

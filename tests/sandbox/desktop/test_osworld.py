@@ -15,15 +15,12 @@ import pytest
 from PIL import Image
 
 from tars_jax.sandbox.computer.local_guest import LocalGuest
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
 from tests.sandbox.desktop.conftest import require_desktop
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.multiprocess
-
-
-class Here:
-    host, port, stop_seconds = "127.0.0.1", 0, 1.0
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +50,7 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]
         else:
             await found["app"](scope, receive, send)
 
-    with serving(app, Here(), plain=True) as address:
+    with serving(app, ListenAddress(stop_seconds=1), plain=True) as address:
         yield address, home
 
 

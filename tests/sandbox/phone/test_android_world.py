@@ -16,17 +16,11 @@ from tars_jax.sandbox.phone.android_world import PreparedPhone, Suite, make_app,
 from tars_jax.sandbox.phone.android_world.elements import read_bounds
 from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.server import StandIn
+from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serving
 from tests.sandbox.phone.conftest import place_of
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Address:
-    host: str = "127.0.0.1"
-    port: int = 0
-    stop_seconds: float = 1.0
 
 
 @dataclasses.dataclass
@@ -95,7 +89,7 @@ def stand_in() -> Iterator[StandIn]:
 def client(adb_server: AdbServer, stand_in: StandIn, run: Run) -> Iterator[Client]:
     pytest.importorskip("adbutils", reason="adbutils is not installed (the extra phone)")
     phone = run(Phone(PhoneConfig(serial=stand_in.serial, adb_port=adb_server.port)).start())
-    with serving(make_app(phone, {"android_world": _suite}), _Address(), plain=True) as base:
+    with serving(make_app(phone, {"android_world": _suite}), ListenAddress(stop_seconds=1), plain=True) as base:
         yield Client(base)
 
 
@@ -192,7 +186,7 @@ def test_foreign_names_and_those_without_the_token_stay_outside(
 ) -> None:
     pytest.importorskip("adbutils", reason="adbutils is not installed (the extra phone)")
     phone = run(Phone(PhoneConfig(serial=stand_in.serial, adb_port=adb_server.port)).start())
-    with serving(make_app(phone, token="secret"), _Address(), plain=True) as base:
+    with serving(make_app(phone, token="secret"), ListenAddress(stop_seconds=1), plain=True) as base:
         Client(base).get("/health", 401)
         Client(base, Authorization="Bearer secret").get("/health")
         Client(base, Authorization="Bearer secret", Host="evil.example").get("/health", 400)

@@ -18,6 +18,7 @@ from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
 from tars_jax.sandbox.service.gateway.apis import api_mounts
+from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.web.running import serving
 from tests.sandbox.service.chromium import ASSETS
 
@@ -61,9 +62,13 @@ class Service:
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     require_containers()
-    config = ServiceConfig(OWNERS, port=0, max_body_bytes=8 << 20, person_seconds=0.3)
+    config = ServiceConfig(OWNERS, port=0, max_body_megabytes=8, person_seconds=0.3)
     folder: Path = tmp_path_factory.mktemp("service")
-    sessions = ComputerSessions(ContainedComputers(), folder / "computers", collect_s=0.05, max_sessions=12)
+    sessions = ComputerSessions(
+        ContainedComputers(),
+        folder / "computers",
+        config=SessionsConfig(max_sessions=12, per_owner=12, collect_seconds=0.05),
+    )
     with (
         serving(make_app(config, ComputersKind(sessions), mounts=api_mounts()), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,
@@ -76,7 +81,9 @@ def previews(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service with what launch/previews.sh has fetched."""
     require_containers()
     config = ServiceConfig(OWNERS, port=0, person_seconds=0.3, assets=ASSETS)
-    sessions = ComputerSessions(ContainedComputers(), tmp_path_factory.mktemp("previews"), collect_s=0.05)
+    sessions = ComputerSessions(
+        ContainedComputers(), tmp_path_factory.mktemp("previews"), config=SessionsConfig(collect_seconds=0.05)
+    )
     with (
         serving(make_app(config, ComputersKind(sessions), mounts=api_mounts()), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,

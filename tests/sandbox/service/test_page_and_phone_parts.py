@@ -20,6 +20,7 @@ from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import ServiceConfig
 from tars_jax.sandbox.service.gateway.apis import api_mounts
+from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.web.running import serving
 from tests.sandbox.service.conftest import ANN, OWNERS, Service, require_containers
 from tests.waiting import wait_until
@@ -39,7 +40,7 @@ def screens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     require_containers()
     config = ServiceConfig(OWNERS, port=0)
     sessions = ComputerSessions(
-        ContainedComputers(), tmp_path_factory.mktemp("screens"), collect_s=0.05,
+        ContainedComputers(), tmp_path_factory.mktemp("screens"), config=SessionsConfig(collect_seconds=0.05),
         browsers=BrowserConfig(browsers=1, pages_per_browser=4),
     )  # fmt: skip
     with (

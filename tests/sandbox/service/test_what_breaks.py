@@ -24,6 +24,7 @@ from tars_jax.sandbox.service.computers.kind import ComputersKind
 from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
+from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.web.running import serving
 from tests.sandbox.computer.containers import needs_root
 from tests.sandbox.service.conftest import ANN, OPERATOR, Service, require_containers
@@ -39,7 +40,7 @@ def served(folder: Path) -> Iterator[Service]:
     require_containers()
     config = ServiceConfig(OWNERS, port=0)
     computers = ContainedComputers(kept_in=folder / "owner.json")
-    sessions = ComputerSessions(computers, folder / "computers", collect_s=0.05)
+    sessions = ComputerSessions(computers, folder / "computers", config=SessionsConfig(collect_seconds=0.05))
     with (
         serving(make_app(config, ComputersKind(sessions)), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.environment import GUI
 from tars_jax.envs import shared_computers
 from tars_jax.envs.benchmarks.osworld import programs
 from tars_jax.envs.benchmarks.osworld.machines import Machines, ServerMachine, check_servers
@@ -23,7 +24,6 @@ from tars_jax.envs.benchmarks.osworld.near import NearDesktop
 from tars_jax.envs.benchmarks.osworld.played import BEGUN_S, TAKES_S, PlayedOnMachines
 from tars_jax.envs.benchmarks.osworld.scoring import Scorer, scorer_python
 from tars_jax.envs.benchmarks.osworld.session import SIZE, computer_spec
-from tars_jax.envs.interfaces import GUI
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.computer.guest_client import Ran
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks

@@ -17,8 +17,9 @@ from tars_jax.environment import EnvironmentFailure
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.client import failing_as
-from tars_jax.web.gate import Gate, Guarded, ListenAddress
-from tars_jax.web.running import address, listen, serving_here
+from tars_jax.web.gate import Gate, Guarded
+from tars_jax.web.listening import ListenAddress, address, listen
+from tars_jax.web.running import serving_here
 
 PATIENCE_S = 180.0  # of a request: commands have 120 s
 OPENS_S = 1800.0  # for a file that an application opens

@@ -14,12 +14,12 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
-from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
+from tars_jax.environment import BOTH, SDK, ActionSpace, EnvironmentFailure, Observation, Task
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
 from tars_jax.envs.benchmarks.osworld.machines import OSWorldMachine
 from tars_jax.envs.benchmarks.osworld.scoring import Scorer
 from tars_jax.envs.benchmarks.osworld.steps import STEPS, Step, StepPlace, carry_out
-from tars_jax.envs.interfaces import BOTH, SDK, check_interface, space_of
+from tars_jax.envs.interfaces import check_interface, space_of
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.failures import Broken
 from tars_jax.sandbox.tools.forms import FUNCTIONS

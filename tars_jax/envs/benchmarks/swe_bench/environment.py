@@ -14,7 +14,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
-from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
+from tars_jax.environment import SDK, ActionSpace, EnvironmentFailure, Observation, Task
 from tars_jax.envs.benchmarks.episode import BenchmarkVerdict
 from tars_jax.envs.benchmarks.swe_bench import grading
 from tars_jax.envs.benchmarks.swe_bench.prepared import Prepared, Preparing, preparing, room
@@ -22,7 +22,6 @@ from tars_jax.envs.benchmarks.swe_bench.script import END, ERRORED, START, TESTB
 from tars_jax.envs.benchmarks.swe_bench.testing import Tried, tried
 from tars_jax.envs.benchmarks.terminal_environment import TerminalEnvironment
 from tars_jax.envs.benchmarks.terminal_screen import TerminalScreen, action_space
-from tars_jax.envs.interfaces import SDK
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.computer.computer import Computer
 from tars_jax.sandbox.failures import SandboxFailure

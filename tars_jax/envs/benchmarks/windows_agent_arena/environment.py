@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tars_jax import InputError
-from tars_jax.environment import EnvironmentFailure
+from tars_jax.environment import GUI, SDK, EnvironmentFailure
 from tars_jax.envs.benchmarks.osworld.machines import Machines, ServerMachine, check_servers
 from tars_jax.envs.benchmarks.osworld.played import BEGUN_S, TAKES_S, PlayedOnMachines
 from tars_jax.envs.benchmarks.osworld.scoring import Scorer, scorer_python
 from tars_jax.envs.benchmarks.windows_agent_arena.guest_app import WINDOWS
 from tars_jax.envs.benchmarks.windows_agent_arena.machines import BareGuest
 from tars_jax.envs.benchmarks.windows_agent_arena.steps import WINDOWS_STEPS
-from tars_jax.envs.interfaces import GUI, SDK
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
 from tars_jax.tasks.benchmarks.windows_agent_arena import package_of

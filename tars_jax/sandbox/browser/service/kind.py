@@ -36,7 +36,7 @@ class PagesKind:
 
     def __init__(self, sessions: PageSessions, config: ServiceConfig) -> None:
         self.sessions, self._config = sessions, config
-        self.default_lease_s, self.most_lease_s = sessions.config.lease_s, sessions.config.max_lease_s
+        self.default_lease_s, self.most_lease_s = sessions.config.lease_seconds, sessions.config.max_lease_seconds
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

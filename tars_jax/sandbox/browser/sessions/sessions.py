@@ -22,32 +22,13 @@ from tars_jax.sandbox.browser.sessions.specs import spec_from_json, spec_to_json
 from tars_jax.sandbox.browser.sessions.store import PageStore
 from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
+from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.sandbox.sessions.lease_expiry import end_expired
 from tars_jax.sandbox.sessions.leased_session import KeyedRequest, Lease, LeasedSession
 from tars_jax.sandbox.sessions.registry import SessionQuota, new_id, new_lease
 
 log = logging.getLogger(__name__)
 LOCAL = "local"  # the owner of what this process leases for itself
-
-
-@dataclasses.dataclass(frozen=True)
-class SessionsConfig:
-    """Raises InputError for an impossible value."""
-
-    max_sessions: int = 64
-    per_owner: int = 64  # sessions of one owner, unless the owner has a quota of its own
-    lease_s: float = 120.0  # a session that nobody calls or renews for so long may be collected
-    max_lease_s: float = 86_400.0
-    collect_s: float = 0.5  # between two looks of the garbage collector
-    download_mb: int = 64  # of what one session has downloaded; 0: nothing is kept
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            least = -1 if field.name == "download_mb" else 0
-            if (value := getattr(self, field.name)) <= least:
-                raise InputError(f"sessions.{field.name} must be a value above {least}; got {value!r}")
-        if self.lease_s > self.max_lease_s:
-            raise InputError(f"sessions.lease_s must be at most max_lease_s, {self.max_lease_s}; got {self.lease_s!r}")
 
 
 class PageSessions:
@@ -97,7 +78,7 @@ class PageSessions:
                     session.events.append("lost", {"calls": session.calls, "lost": found.lost})
                 self.adopted += 1
                 self._begin(self._bring_up(session))
-        self._begin(end_expired(self.config.collect_s, self.all_of, self._end_expired))
+        self._begin(end_expired(self.config.collect_seconds, self.all_of, self._end_expired))
         return self
 
     async def __aexit__(
@@ -147,7 +128,7 @@ class PageSessions:
         self._session_quota.require(owner, quota)
         journal = begin.copy() if isinstance(begin, Journal) else Journal(begin)
         spec_from_json(spec_to_json(journal.spec))  # or nobody could adopt the session
-        lease, token = new_lease(owner, self._seconds(seconds), request)
+        lease, token = new_lease(owner, self.config.require_lease(seconds), request)
         session = self._session(new_id(self._node), lease, journal)
         try:
             with stored("no session has been opened"):
@@ -181,7 +162,7 @@ class PageSessions:
         session = self.get(id)
         session.renew()
         if seconds is not None:
-            lease = dataclasses.replace(session.lease, seconds=self._seconds(seconds))
+            lease = dataclasses.replace(session.lease, seconds=self.config.require_lease(seconds))
             with stored("the lease has its length as before"):
                 if self._store is not None:
                     self._store.save_lease(id, lease, session.journal)
@@ -195,7 +176,7 @@ class PageSessions:
     def hand_over(self, id: str, owner: str, seconds: float) -> str:
         """As of any registry: another owner, another token."""
         session = self.get(id)
-        lease, token = new_lease(owner, self._seconds(seconds))
+        lease, token = new_lease(owner, self.config.require_lease(seconds))
         with stored("the session has its owner as before"):
             if self._store is not None:
                 self._store.save_lease(id, lease, session.journal)
@@ -224,9 +205,9 @@ class PageSessions:
         return session
 
     def _downloads(self, id: str) -> Downloads | None:
-        if self._store is None or not self.config.download_mb:
+        if self._store is None or not self.config.download_megabytes:
             return None
-        return self._store.downloads(id, self.config.download_mb << 20)
+        return self._store.downloads(id, self.config.download_megabytes << 20)
 
     def _save(self, session: PageSession, journal: Journal) -> None:
         if self._store is not None and session.id in self._sessions:
@@ -255,9 +236,3 @@ class PageSessions:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    def _seconds(self, seconds: float | None) -> float:
-        seconds = self.config.lease_s if seconds is None else seconds
-        if not 0 < seconds <= self.config.max_lease_s:
-            raise InputError(f"lease_seconds must be more than 0, at most {self.config.max_lease_s:g}; got {seconds!r}")
-        return seconds

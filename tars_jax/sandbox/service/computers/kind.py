@@ -30,7 +30,7 @@ class ComputersKind:
 
     def __init__(self, sessions: ComputerSessions) -> None:
         self.sessions = sessions
-        self.default_lease_s, self.most_lease_s = sessions.lease_s, sessions.max_lease_s
+        self.default_lease_s, self.most_lease_s = sessions.config.lease_seconds, sessions.config.max_lease_seconds
 
     def running(self) -> ComputerSessions:
         return self.sessions

@@ -26,12 +26,12 @@ from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.snapshots import NamedSnapshots
 from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.service.computers.store import SessionFolders, StoredComputer
+from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.sandbox.sessions.lease_expiry import end_expired
 from tars_jax.sandbox.sessions.leased_session import KeyedRequest, LeasedSession
 from tars_jax.sandbox.sessions.registry import SessionQuota, new_id, new_lease
 
 log = logging.getLogger(__name__)
-DEFAULT_LEASE_S, MOST_LEASE_S = 120.0, 86_400.0
 MOST_FORKS = 64  # of one call
 NONE: Quotas = {}
 RESTARTED = "the computer has ended with the service that held it, which was started again"
@@ -48,22 +48,21 @@ class ComputerSessions:
 
     def __init__(
         self, computers: OpensComputers, folder: Path | None = None, session_quota: SessionQuota | None = None, *,
-        lease_s: float = DEFAULT_LEASE_S, max_lease_s: float = MOST_LEASE_S, collect_s: float = 0.5,
-        max_sessions: int = 64, browsers: BrowserConfig | None = None, node: str = "",
+        config: SessionsConfig | None = None, browsers: BrowserConfig | None = None, node: str = "",
     ) -> None:  # fmt: skip
-        """`session_quota`: shared with sessions of other kinds; None: these have one of their own, of `max_sessions`.
+        """`session_quota`: shared with sessions of other kinds; None: these have one of their own, of `config`.
 
         `browsers`: those of pages upon computers, which start with the first such session; None: there are no pages.
         `node`: the id of the node that this process is.
         """
-        self.lease_s, self.max_lease_s, self._collect_s = lease_s, max_lease_s, collect_s
+        self.config = config or SessionsConfig()
         self.lost = self.adopted = self.collected = 0
         self.unavailable = ""  # why there can be no computers on this machine
         self.snapshots = NamedSnapshots(computers)
         self._computers, self._folder, self._node = computers, folder, node
         self._has = machine(Path(tempfile.gettempdir()))
         self._browsers = None if browsers is None else OnDemandBrowsers(browsers)
-        self._session_quota = session_quota or SessionQuota(max_sessions, max_sessions)
+        self._session_quota = session_quota or SessionQuota(self.config.max_sessions, self.config.per_owner)
         self._session_quota.holds(self)
         self._files: SessionFolders | None = None
         self._sessions: dict[str, ComputerSession] = {}
@@ -83,7 +82,7 @@ class ComputerSessions:
             if self._keeper is not None:
                 await self.snapshots.go_on(self._keeper, self._folder)
                 await self._keeper.end_others()
-        self._collecting = asyncio.create_task(end_expired(self._collect_s, self.all_of, self._end_expired))
+        self._collecting = asyncio.create_task(end_expired(self.config.collect_seconds, self.all_of, self._end_expired))
         return self
 
     @property
@@ -169,7 +168,7 @@ class ComputerSessions:
         check_fits(spec.container, self._has)
         self._session_quota.require(owner, quota)
         require(owner, quotas, self._leased(owner), spec.container)
-        lease, token = new_lease(owner, self._seconds(seconds), request)
+        lease, token = new_lease(owner, self.config.require_lease(seconds), request)
         id = new_id(self._node)
         session = ComputerSession(id, lease, spec, None if self._files is None else self._files.of(id))
         session.moved = partial(self._moved, session)
@@ -253,7 +252,7 @@ class ComputerSessions:
 
     def renew(self, id: str, seconds: float | None = None) -> ComputerSession:
         session = self.get(id)
-        session.renew(None if seconds is None else self._seconds(seconds))
+        session.renew(None if seconds is None else self.config.require_lease(seconds))
         if seconds is not None and self._files is not None:
             self._save(session)
             self._later = asyncio.ensure_future(self._keep(session))
@@ -264,7 +263,7 @@ class ComputerSessions:
 
     def hand_over(self, id: str, owner: str, seconds: float) -> str:
         """As of any registry: another owner, another token."""
-        session, (lease, token) = self.get(id), new_lease(owner, self._seconds(seconds))
+        session, (lease, token) = self.get(id), new_lease(owner, self.config.require_lease(seconds))
         session.hand_over(lease)
         if self._files is not None:
             self._save(session)
@@ -293,9 +292,3 @@ class ComputerSessions:
     async def _end_expired(self, session: LeasedSession) -> None:
         self.collected += 1
         await self._release(self.get(session.id))
-
-    def _seconds(self, seconds: float | None) -> float:
-        seconds = self.lease_s if seconds is None else seconds
-        if not 0 < seconds <= self.max_lease_s:
-            raise InputError(f"lease_seconds must be more than 0, at most {self.max_lease_s:g}; got {seconds!r}")
-        return seconds

@@ -24,8 +24,9 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.nodes.kinds import make_kinds
 from tars_jax.sandbox.service.nodes.node import NodeConfig
 from tars_jax.sandbox.service.nodes.sandboxes import COMPUTER, read_warm
-from tars_jax.sandbox.service.nodes.serving import NodeAddress, node_service, serving_node
+from tars_jax.sandbox.service.nodes.serving import node_service, serving_node
 from tars_jax.web.keys import read_or_make_key
+from tars_jax.web.listening import ListenAddress
 
 
 async def live(given: argparse.Namespace) -> None:
@@ -41,7 +42,7 @@ async def live(given: argparse.Namespace) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
-    key, address = read_or_make_key(given.key_file), NodeAddress(given.host, given.port)
+    key, address = read_or_make_key(given.key_file), ListenAddress(host=given.host, port=given.port)
     async with serving_node(config, kinds, given.manager, key, address, service) as (node, reached):
         joining = None  # from here on it ends in order
         if not stopped.is_set():

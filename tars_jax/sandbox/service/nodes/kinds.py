@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from tars_jax import InputError
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.service import PagesKind
-from tars_jax.sandbox.browser.sessions import PageSessions, SessionsConfig
+from tars_jax.sandbox.browser.sessions import PageSessions
 from tars_jax.sandbox.service.computers.kind import ComputersKind
 from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import ServiceConfig
 from tars_jax.sandbox.service.kinds import Kind
 from tars_jax.sandbox.service.nodes.sandboxes import COMPUTER
+from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.sandbox.sessions.registry import SessionQuota
 
 BROWSER = "browser"

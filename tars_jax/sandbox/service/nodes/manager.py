@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> None:
         owners = (Owner(OPERATOR, key), *(read_owners(given.owners) if given.owners else ()))
         if counted := [owner.name for owner in owners if any(owner.quotas.values())]:
             raise InputError(f"--owners must give quotas of sessions alone to a manager of nodes; got {counted[0]}")
-        config = ServiceConfig(owners, given.host, given.port, preview_domain=given.preview_domain)
+        config = ServiceConfig(owners, host=given.host, port=given.port, preview_domain=given.preview_domain)
         serve(make_front(config, key), config, lambda address: print(address, flush=True), _say, sockets=True)
     except InputError as error:
         _say(str(error))

@@ -20,7 +20,8 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.nodes.kinds import make_kinds
 from tars_jax.sandbox.service.nodes.node import NodeConfig
 from tars_jax.sandbox.service.nodes.sandboxes import COMPUTER, Spec
-from tars_jax.sandbox.service.nodes.serving import NodeAddress, node_service, serving_node
+from tars_jax.sandbox.service.nodes.serving import node_service, serving_node
+from tars_jax.web.listening import ListenAddress
 
 STOP_S = 60.0
 
@@ -58,7 +59,7 @@ class _NodeActor:
 
     async def _live(self, config: RayNodesConfig, name: str, host: str) -> None:
         node_config = NodeConfig(name, config.capacity, dict(config.warm), config.dead_s, config.dead_s / 10)
-        reached = NodeAddress(host or _own_address())
+        reached = ListenAddress(host=host or _own_address())
         service = node_service()
         kinds = make_kinds(config.kinds, config.capacity, service, node=node_config.id)
         async with serving_node(node_config, kinds, config.managers, config.key, reached, service) as (node, address):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -17,13 +16,8 @@ from tars_jax.sandbox.service.nodes.node import Node, NodeConfig
 from tars_jax.sandbox.service.nodes.node_app import NodeApp
 from tars_jax.sandbox.service.nodes.sessions import PooledKind
 from tars_jax.web import running
-
-
-@dataclasses.dataclass(frozen=True)
-class NodeAddress:
-    host: str = "127.0.0.1"  # that others reach this machine by
-    port: int = 0  # 0: any that is free
-    stop_seconds: float = 5.0
+from tars_jax.web.listening import ListenAddress, listen
+from tars_jax.web.listening import address as address_of
 
 
 def node_service(
@@ -32,22 +26,25 @@ def node_service(
     """Config of a node's sandbox service. Names and keys are looked at by managers: it takes any name, and no key opens
     it."""
     nobody = Owner(OPERATOR, secrets.token_urlsafe(24))
-    return ServiceConfig((nobody,), "0.0.0.0", 0, tuple(roots), preview_domain=preview_domain, assets=assets)
+    return ServiceConfig(
+        (nobody,), host="0.0.0.0", port=0, roots=tuple(roots), preview_domain=preview_domain, assets=assets
+    )
 
 
 @contextlib.asynccontextmanager
 async def serving_node(
-    config: NodeConfig, kinds: Sequence[Kind], managers: Sequence[str], key: str, address: NodeAddress | None = None,
+    config: NodeConfig, kinds: Sequence[Kind], managers: Sequence[str], key: str, address: ListenAddress | None = None,
     service: ServiceConfig | None = None,
 ) -> AsyncIterator[tuple[Node, str]]:  # fmt: skip
     """The node and its address, while the block runs. Raises InputError where it cannot serve or join.
 
-    `kinds`: their sessions' ids begin with the node's. `service`: of the sandbox service whose sessions it has.
+    `address`: by which others reach this machine. `kinds`: their sessions' ids begin with the node's. `service`: of
+    the sandbox service whose sessions it has.
     """
-    address = address or NodeAddress()
+    address = address or ListenAddress()
     async with contextlib.AsyncExitStack() as stack:
-        listening = stack.enter_context(running.listen(address))
-        reached = running.address(listening, None)
+        listening = stack.enter_context(listen(address))
+        reached = address_of(listening, None)
         node = await stack.enter_async_context(Node(config, kinds))
         pooled = [cast(Kind, PooledKind(kind, node.take)) for kind in kinds]
         sandboxes = make_app(service or node_service(), *pooled, mounts=api_mounts(), openings=node.openings)

@@ -1,4 +1,4 @@
-"""Config of a rollout pool, the arithmetic of its numbers, and this process's share of them."""
+"""Configs of rollouts: the pool and this process's share of it, prompts on the device, the fleet. Made without jax."""
 
 from __future__ import annotations
 
@@ -101,3 +101,27 @@ class PoolConfig:
         """The next number that is this process's."""
         group = self.group(index + 1)
         return index + 1 if self.share.has(group) else index + 1 + (self.share.of - 1) * self.group_size
+
+
+@dataclasses.dataclass(frozen=True)
+class ContextConfig:
+    """A prompt's context on the device: the steps that stand in it. Raises InputError for sizes that cannot be."""
+
+    window: int = field(1, "observations in a prompt, with the answers between them", at_least(1))
+    summaries: int = field(0, "summaries, in a prompt, of steps that left the window; 0: no memory", at_least(0))
+    summary_tokens: int = field(8, "most tokens of a summary", at_least(1))
+    tokens: int = field(0, "tokens of a padded prompt; 0: as many as the longest prompt has", at_least(0))
+
+    def __post_init__(self) -> None:
+        check_fields(self, "context")
+
+
+@dataclasses.dataclass(frozen=True)
+class FleetConfig:
+    """Rollout workers on hosts of a Ray cluster: each host is an actor, with browsers where environments need them."""
+
+    hosts: int = field(2, "hosts that play episodes", at_least(1))
+    pages: int = 4  # of each host: its runners, each with a page at most
+    cpus: float = field(0.5, "CPUs that Ray reserves for each host and for the engine", at_least(0))
+    patience: float = 600.0  # seconds that hosts may take to come up, and that one may stay away later
+    address: str = field("", "address of the Ray cluster; empty: the one that is connected, else one on this machine")
