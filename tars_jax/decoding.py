@@ -208,7 +208,7 @@ def _with_only(value: Any, path: Sequence[str | int], key: str) -> Any:
         return {key: value[key]}
     step, *rest = path
     inner = _with_only(value[step], rest, key)
-    return {**value, step: inner} if isinstance(value, dict) else [*value[:step], inner, *value[step + 1 :]]
+    return {**value, step: inner} if isinstance(step, str) else [*value[:step], inner, *value[step + 1 :]]
 
 
 def _item(info: inspect.Type, index: int) -> Any:

@@ -17,6 +17,7 @@ from tars_jax.envs.registry import load_environment
 from tars_jax.inference.constraint import Constraints
 from tars_jax.pipelines.config import flatten
 from tars_jax.pipelines.environments import EnvironmentTasks
+from tars_jax.pipelines.judges import open_judge
 from tars_jax.pipelines.mixture import fewest_groups
 from tars_jax.pipelines.probing import TaskShape, callable_in, probe, probes
 from tars_jax.pipelines.sections import chat_format, well_formed
@@ -56,6 +57,7 @@ def choose(
 
     `played`: of a config, that of all tasks that will be played, where others are than those that are trained on.
     """
+    open_judge(config)  # what it cannot have is said before anything is played
     stored = flatten(run.config)
     unset = _unset(config)
     config = filled(config, {field: stored[field] for field in unset if stored.get(field) is not None})

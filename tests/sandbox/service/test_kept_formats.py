@@ -15,6 +15,7 @@ import pytest
 from tars_jax.sandbox.computer.adopting import introduce
 from tars_jax.sandbox.computer.computer import Computers
 from tars_jax.sandbox.computer.container import Snapshot
+from tars_jax.sandbox.service.computers.opening import OpensComputers
 from tars_jax.sandbox.service.computers.snapshots import FILE, NamedSnapshots
 from tars_jax.sandbox.service.computers.spec import ComputerRequest
 
@@ -46,9 +47,9 @@ def test_snapshots_say_their_format(
     kept: Any, names: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / FILE).write_text(json.dumps(kept))
-    keeper = cast(Computers, Keeper())
-    snapshots = NamedSnapshots(keeper)
-    asyncio.run(snapshots.go_on(keeper, tmp_path))
+    keeper = Keeper()
+    snapshots = NamedSnapshots(cast(OpensComputers, keeper))
+    asyncio.run(snapshots.go_on(cast(Computers, keeper), tmp_path))
     assert [each.name for each in snapshots.of("ann")] == names
     if names:
         assert json.loads((tmp_path / FILE).read_text()) == {"format": 1, "snapshots": [SNAPSHOT]}
