@@ -108,6 +108,11 @@ class Shell:
         return self._running
 
     @property
+    def folder(self) -> str:
+        """That it is in; where a command is running, where that began."""
+        return self._folder
+
+    @property
     def untold(self) -> str:
         """The end of what the command that runs has written and no result has held yet, as far as it has been read."""
         return self._transcript.last() if self.running else ""

@@ -45,7 +45,7 @@ class BashRoutes:
         hard_s = body.number("hard_timeout", LONGEST_S, 0.001, LONGEST_S)
         session = await self._session_of(body)
         command = await session.run(body.text("command"), session_folder(body), _variables(body), wait_s, hard_s)
-        stdout, stderr = await session.written(command.begins)
+        stdout, stderr = await session.shell.written(command.begins)
         return answer(
             {
                 "session_id": session.id, **command.to_json(), "stdout": cut(stdout.text, limit),
@@ -65,7 +65,7 @@ class BashRoutes:
         wait_s = body.number("wait_timeout", 30.0, 0, LONGEST_S) if body.flag("wait") else 0.0
         end = time.monotonic() + wait_s
         await session.look()
-        while (found := await session.written(begins)) and not any(stream.text for stream in found):
+        while (found := await session.shell.written(begins)) and not any(stream.text for stream in found):
             rest = end - time.monotonic()
             if rest <= 0 or not session.running:
                 break

@@ -1,4 +1,4 @@
-"""One bash of AIO's whose commands have stdout and stderr apart: which there were, and how each ended."""
+"""One bash of /v1/bash, whose commands have stdout and stderr apart: which there were, and how each ended."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import asyncio
 import dataclasses
 import secrets
 import time
-from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 from tars_jax.sandbox.compat.aio.answers import BUSY, Failed, iso
+from tars_jax.sandbox.compat.aio.command_session import CommandSession
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell import Result, ShellBusy
-from tars_jax.sandbox.shell.split_shell import SplitShell, StreamText
+from tars_jax.sandbox.shell.split_shell import SplitShell
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S
 
-MOST_COMMANDS = 50  # that a session remembers
 SLICE_S = 0.5  # of a wait: other calls look at the shell meanwhile
 
 
@@ -33,35 +32,17 @@ class Command:
         return {"command_id": self.id, "command": self.text, "status": self.status, "exit_code": self.exit_code}
 
 
-class BashSession:
+class BashSession(CommandSession[SplitShell, Command]):
     def __init__(self, machine: GuestMachine, id: str, folder: str | None) -> None:
-        self.id, self.folder = id, folder or machine.home
-        self.made = time.time()
+        super().__init__(id, SplitShell(machine, folder=folder))
         self.count = 0
-        self.commands: deque[Command] = deque(maxlen=MOST_COMMANDS)
-        self._shell = SplitShell(machine, folder=folder)
         self._limit: asyncio.Task[None] | None = None
-
-    async def open(self) -> None:
-        await self._shell.open()
 
     async def close(self) -> None:
         if self._limit is not None:
             self._limit.cancel()
-        await self._shell.close()
-        await self._shell.remove_streams()
-
-    @property
-    def last(self) -> Command | None:
-        return self.commands[-1] if self.commands else None
-
-    @property
-    def running(self) -> Command | None:
-        return self.last if self.last is not None and self.last.status == "running" else None
-
-    async def is_busy(self) -> bool:
-        await self.look()
-        return self.running is not None
+        await super().close()
+        await self.shell.remove_streams()
 
     async def run(self, text: str, folder: str | None, env: Mapping[str, str], wait_s: float, hard_s: float) -> Command:
         """Begins a command and waits for it at most `wait_s`; after `hard_s` it is killed.
@@ -72,11 +53,11 @@ class BashSession:
         if self.running:
             raise ShellBusy(BUSY)
         if folder is not None:
-            self.folder = (await self._shell.change_folder(folder)).folder
-            if self.folder.rstrip("/") != folder.rstrip("/"):
+            await self.shell.change_folder(folder)
+            if self.shell.folder.rstrip("/") != folder.rstrip("/"):
                 raise Failed(400, f"exec_dir must be a folder; got {folder!r:.200}")
-        command = Command(secrets.token_hex(8), text, await self._shell.sizes())
-        result = await self._shell.run_split(text, min(wait_s, SLICE_S), env)
+        command = Command(secrets.token_hex(8), text, await self.shell.sizes())
+        result = await self.shell.run_split(text, min(wait_s, SLICE_S), env)
         self.commands.append(command)
         self.count += 1
         self._take(result)
@@ -88,7 +69,7 @@ class BashSession:
     async def look(self, wait_s: float = 0.0) -> None:
         """Whether the command has ended meanwhile."""
         if self.running:
-            self._take(await self._shell.more(wait_s))
+            self._take(await self.shell.more(wait_s))
 
     async def wait(self, wait_s: float) -> None:
         end = time.monotonic() + wait_s
@@ -96,19 +77,15 @@ class BashSession:
             await self.look(min(rest, SLICE_S))
 
     async def write(self, text: str) -> None:
-        self._take(await self._shell.send(text, 0.1))
+        self._take(await self.shell.send(text, 0.1))
 
     async def kill(self, signal: str, status: str = "killed") -> None:
         if (command := self.running) is None:
             return
         command.ends_as = status  # another call may wait for the command, and see its end
-        self._take(await (self._shell.interrupt() if signal == "SIGINT" else self._shell.kill()))
+        self._take(await (self.shell.interrupt() if signal == "SIGINT" else self.shell.kill()))
         if command.status == "running" and signal == "SIGINT":
             command.ends_as = "completed"  # it may catch the signal and go on
-
-    async def written(self, begins: tuple[int, int]) -> tuple[StreamText, StreamText]:
-        """What was written to stdout and stderr from these bytes on."""
-        return await self._shell.written(begins)
 
     async def _killed_after(self, command: Command, hard_s: float) -> None:
         await asyncio.sleep(hard_s)
@@ -116,7 +93,6 @@ class BashSession:
             await self.kill("SIGKILL", "timed_out")
 
     def _take(self, result: Result) -> None:
-        self.folder = result.folder
         command = self.running
         if command is not None and (result.ended or result.exit_code is not None):
             command.status, command.exit_code = command.ends_as, result.exit_code
@@ -125,7 +101,7 @@ class BashSession:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "session_id": self.id, "status": "ready", "working_dir": self.folder, "created_at": iso(self.made),
+            "session_id": self.id, "status": "ready", "working_dir": self.shell.folder, "created_at": iso(self.made),
             "current_command": self.running.text if self.running else None,
             "command_count": self.count,
         }  # fmt: skip

@@ -1,4 +1,4 @@
-"""One shell of AIO's: its commands, what each has written, and whether it still runs."""
+"""One shell of /v1/shell: its commands, what each has written, and whether it still runs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import asyncio
 import dataclasses
 import math
 import time
-from collections import deque
 from typing import Any
 
 from tars_jax.sandbox.compat.aio.answers import BUSY, Failed
+from tars_jax.sandbox.compat.aio.command_session import CommandSession
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell import RESTARTED, Result, Shell, ShellBusy
 from tars_jax.sandbox.shell.following import Limits, follow
@@ -17,7 +17,6 @@ from tars_jax.sandbox.shell.text import cut
 
 TRUNCATED = 30_000  # characters of an output that a client has not asked for whole
 LIMIT = 200_000  # of one that it has
-MOST_RECORDS = 50
 STATUSES = {"killed": "hard_timeout", "quiet": "no_change_timeout"}
 
 
@@ -46,40 +45,18 @@ class CommandRecord:
         }
 
 
-class ShellSession:
+class ShellSession(CommandSession[Shell, CommandRecord]):
     def __init__(self, machine: GuestMachine, id: str, folder: str | None, no_change_s: float) -> None:
-        self.id, self.no_change_s = id, no_change_s
-        self.folder = folder or machine.home
-        self._shell = Shell(machine, limit=LIMIT, folder=folder)
-        self.records: deque[CommandRecord] = deque(maxlen=MOST_RECORDS)
-        self.made = time.time()
+        super().__init__(id, Shell(machine, limit=LIMIT, folder=folder))
+        self.no_change_s = no_change_s
         self._waited = False  # a call waits for the command, and takes its output
 
-    async def open(self) -> None:
-        await self._shell.open()
-
-    async def close(self) -> None:
-        await self._shell.close()
-
-    @property
-    def last(self) -> CommandRecord | None:
-        return self.records[-1] if self.records else None
-
-    @property
-    def running(self) -> bool:
-        return self.last is not None and self.last.status == "running"
-
-    async def is_busy(self) -> bool:
-        await self.look()
-        return self.running
-
     async def change_folder(self, folder: str, strict: bool) -> None:
-        if self._waited or self._shell.running:
+        if self._waited or self.shell.running:
             await self.look()
-        changed = await self._shell.change_folder(folder)
+        changed = await self.shell.change_folder(folder)
         if changed.exit_code and strict:
             raise Failed(400, f"exec_dir must be a folder; got {folder!r:.200}")
-        self.folder = changed.folder
 
     async def run(
         self, command: str, wait_s: float, no_change_s: float | None = None, hard_s: float | None = None
@@ -88,21 +65,20 @@ class ShellSession:
         await self.look()
         if self.running or self._waited:
             raise ShellBusy(BUSY)
-        record = CommandRecord(self.folder, command)
+        record = CommandRecord(self.shell.folder, command)
         limits = Limits(
             wait_s, self.no_change_s if no_change_s is None else no_change_s, math.inf if hard_s is None else hard_s
         )  # fmt: skip
         self._waited = True
-        self.records.append(record)  # it is listed as running from now on
+        self.commands.append(record)  # it is listed as running from now on
         try:
             followed = await follow(
-                self._shell, lambda seconds: self._shell.run(command, seconds), limits, most=LIMIT, heard=record.take
+                self.shell, lambda seconds: self.shell.run(command, seconds), limits, most=LIMIT, heard=record.take
             )  # fmt: skip
             record.status = STATUSES.get(followed.why, record.status)
-            self.folder = followed.result.folder
         except BaseException:
             if not record.heard:
-                self.records.remove(record)
+                self.commands.remove(record)
             raise
         finally:
             self._waited = False
@@ -111,13 +87,12 @@ class ShellSession:
     async def look(self, wait_s: float = 0.0) -> None:
         """Takes what the running command has written, unless another call does."""
         record = self.last
-        if record is None or self._waited or not self._shell.running:
+        if record is None or self._waited or not self.shell.running:
             return
         self._waited = True
         try:
-            result = await self._shell.more(wait_s)
+            result = await self.shell.more(wait_s)
             record.take(result)
-            self.folder = result.folder
         finally:
             self._waited = False
 
@@ -128,14 +103,14 @@ class ShellSession:
             await asyncio.sleep(0.05)
 
     async def write(self, text: str) -> None:
-        result = await self._shell.send(text, 0.1)
+        result = await self.shell.send(text, 0.1)
         if self.last is not None:
             self.last.take(result)
 
     async def kill(self) -> CommandRecord | None:
-        if self.last is None or not self._shell.running:
+        if self.last is None or not self.shell.running:
             return self.last
-        result = await self._shell.kill()
+        result = await self.shell.kill()
         self.last.take(result)
         if self.last.status != "running":
             self.last.status = "terminated"

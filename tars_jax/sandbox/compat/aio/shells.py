@@ -70,12 +70,12 @@ class ShellRoutes:
         session = self._known(await read_fields(request))
         await session.look()
         last = session.last
-        text = cut("".join(record.output for record in session.records), TRUNCATED)
+        text = cut("".join(record.output for record in session.commands), TRUNCATED)
         return answer(
             {
                 "session_id": session.id,
                 "output": text,
-                "console": [each.to_json() for each in session.records],
+                "console": [each.to_json() for each in session.commands],
                 "status": last.status if last else "completed",
                 "command": last.command if last else None,
                 "exit_code": last.exit_code if last else None,
@@ -106,7 +106,7 @@ class ShellRoutes:
         session = await self._open(
             id, session_folder(body), body.number("no_change_timeout", NO_CHANGE_S, 0, LONGEST_S)
         )
-        return answer({"session_id": session.id, "working_dir": session.folder})
+        return answer({"session_id": session.id, "working_dir": session.shell.folder})
 
     async def update(self, request: Request) -> Response:
         body = await read_fields(request)
@@ -118,7 +118,7 @@ class ShellRoutes:
         now = time.time()
         return answer({"sessions": {
             each.id: {
-                "working_dir": each.folder, "created_at": iso(each.made),
+                "working_dir": each.shell.folder, "created_at": iso(each.made),
                 "last_used_at": iso(self._sessions.used[each.id]),
                 "age_seconds": int(now - each.made), "status": "running" if each.running else "ready",
                 "current_command": each.last.command if each.last and each.running else None,
