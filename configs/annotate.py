@@ -14,7 +14,7 @@ import dataclasses
 from ml_collections import ConfigDict
 
 from configs.evaluate import contestants
-from tars_jax.annotation.interactive.gate import AskingGate
+from tars_jax.annotation.interactive.asking_gate import AskingGate
 from tars_jax.pipelines.command_fields import PageAddress, PlayerFields
 from tars_jax.pipelines.learning_sections import EpisodeSection
 from tars_jax.pipelines.run_sections import BrowserSection, CallingAgentSection, ContestantSection

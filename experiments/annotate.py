@@ -17,7 +17,7 @@ from typing import Any
 
 import tars_jax.evaluation
 from tars_jax.annotation.interactive.app import AnnotationApp
-from tars_jax.annotation.interactive.gate import AskingGate
+from tars_jax.annotation.interactive.asking_gate import AskingGate
 from tars_jax.annotation.interactive.people import People
 from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.service import AnnotationService, failures_in

@@ -11,7 +11,7 @@ import msgspec
 import tars_jax.evaluation
 from tars_jax import InputError
 from tars_jax.annotation.in_situ.annotated import RecordingAnnotation, load_annotation, save_annotation, trajectory_of
-from tars_jax.annotation.in_situ.reading import read_annotation, voice_seconds
+from tars_jax.annotation.in_situ.draft_annotation import read_annotation, voice_seconds
 from tars_jax.annotation.in_situ.recording import PersonRecording, read_recording
 from tars_jax.annotation.in_situ.review.app import ReviewedRecording
 from tars_jax.annotation.in_situ.speech import Transcriber, transcriber
@@ -19,7 +19,7 @@ from tars_jax.annotation.in_situ.tasks import cut_tasks
 from tars_jax.training.progress import QUIET, counting
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory.files import save_trajectory
-from tars_jax.web.keys import read_or_make_key
+from tars_jax.web.credentials import read_or_make_key
 from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serve
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.annotation.interactive.gate import AskingGate
+from tars_jax.annotation.interactive.asking_gate import AskingGate
 from tars_jax.annotation.interactive.storage import TRAJECTORIES
 from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment

@@ -7,7 +7,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.evaluation.figures import save_figure
-from tars_jax.evaluation.flywheel_comparison import FlywheelRun, by_control, by_name, draw, table
+from tars_jax.evaluation.flywheel_comparison import FlywheelRun, by_control, by_name, draw_figure, table
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_object
 from tars_jax.training.progress import working
@@ -26,7 +26,7 @@ def run(config: Any, run_directory: Any) -> None:
     figure = Path(config.output) if config.output else run_directory.path / "flywheels.svg"
     said = table(groups)
     with working("draw"):
-        save_figure(draw(groups, config.title), figure)
+        save_figure(draw_figure(groups, config.title), figure)
     write_atomic(figure.with_suffix(".md"), f"{said}\n".encode())
     print(said)
     print(figure)

@@ -11,8 +11,8 @@ from typing import Any
 from tars_jax.sandbox.compat.computer_apis import ComputerApis
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.web.credentials import read_or_make_key
 from tars_jax.web.gate import Gate
-from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.listening import ListenAddress
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve

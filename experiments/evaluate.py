@@ -47,8 +47,7 @@ from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, 
 from tars_jax.files import write_atomic
 from tars_jax.pipelines.benchmark_play import evaluate_benchmark
 from tars_jax.pipelines.contestants import SCRIPTED, open_contestant, scripted
-from tars_jax.pipelines.game_scales import SCALES
-from tars_jax.pipelines.suite_play import Episodes, Tasks, in_common, play_suite, with_scale
+from tars_jax.pipelines.suite_play import SCALES, Episodes, Tasks, common_episodes, play_suite, with_scale
 from tars_jax.tasks.games.catalog import Game
 from tars_jax.tasks.library import SUITES, load_playable
 from tars_jax.tasks.lmgame.catalog import ACE_ATTORNEY, sokoban_levels
@@ -130,7 +129,7 @@ def play_ours(config: Any, run_directory: RunDirectory) -> int:
         tasks, scales = with_scale(tasks, SCALES, scale)
         played = play_suite(config, folder, "played", contestant, tasks)
     # Where an episode was lost to the infrastructure, its level is lost to all sides.
-    played, *sides = in_common([played, *scales.values()])
+    played, *sides = common_episodes([played, *scales.values()])
     return finish(config, run_directory, tasks, played, dict(zip(SCALES, sides, strict=True)))
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.annotation.in_situ.export_redaction import BlackRectangle, patterns
 from tars_jax.annotation.in_situ.exporting import export
-from tars_jax.annotation.in_situ.keeping import opened
-from tars_jax.annotation.in_situ.redaction import BlackRectangle, patterns
+from tars_jax.annotation.in_situ.local_recordings import open_recording
 from tars_jax.training.progress import QUIET, counting
 
 POSITIONAL = ("recording", "output")
@@ -18,7 +18,7 @@ POSITIONAL = ("recording", "output")
 
 def run(config: Any) -> None:
     done = export(
-        opened(Path(config.recording)), Path(config.output), patterns(config.pattern),
+        open_recording(Path(config.recording)), Path(config.output), patterns(config.pattern),
         rectangles=_rectangles(config.rectangles), cover_typed=config.cover_typed, voice=config.voice,
         accessibility=config.accessibility, shown=counting("export_recording", "pictures", quiet=QUIET),
     )  # fmt: skip

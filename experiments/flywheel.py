@@ -13,9 +13,8 @@ from tars_jax.evaluation.result import before_and_after, write_result
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.flywheel import Cycle, FlywheelResult, cycle_folder, run_flywheel
 from tars_jax.pipelines.job_checks import check
-from tars_jax.training.extension import Extension
 from tars_jax.training.metrics import MetricsWriter
-from tars_jax.training.run_directory import RunDirectory
+from tars_jax.training.run_directory import Extension, RunDirectory
 
 EXTENSIONS = {"cycles": Extension("report")}
 STAGES = ("ct", "sft", "rl", "kept")

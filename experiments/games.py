@@ -12,11 +12,11 @@ from typing import Any
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.evaluation.curves import game_curves
 from tars_jax.pipelines.agent import Evaluated, finish, train_agent
-from tars_jax.pipelines.game_scales import played_scales
 from tars_jax.pipelines.games import Games
 from tars_jax.pipelines.job_checks import PPO_EXTENSIONS, check
 from tars_jax.pipelines.mixture import Mixture
 from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.suite_play import played_scales
 from tars_jax.tasks.library import load_playable
 from tars_jax.training.run_directory import RunDirectory
 

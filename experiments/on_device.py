@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from tars_jax.evaluation import ReportData, Score
+from tars_jax.evaluation.live_report import LiveReport
 from tars_jax.evaluation.report import VALUE_DOUBT
 from tars_jax.evaluation.result import write_result
-from tars_jax.evaluation.running import RunningPage
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.on_device import Curves, OnDevice
 from tars_jax.pipelines.value_stage import doubt_of_levels, doubt_of_value
@@ -42,14 +42,14 @@ SHOWN = (
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    with MetricsWriter(run_directory.path, config.loggers) as metrics, RunningPage(run_directory) as page:
+    with MetricsWriter(run_directory.path, config.loggers) as metrics, LiveReport(run_directory) as page:
         Stages(config, run_directory, metrics, page).all()
 
 
 class Stages:
     """The stages of one run; what each leaves behind lies in the run directory."""
 
-    def __init__(self, config: Any, run_directory: RunDirectory, metrics: MetricsWriter, page: RunningPage) -> None:
+    def __init__(self, config: Any, run_directory: RunDirectory, metrics: MetricsWriter, page: LiveReport) -> None:
         self._config, self._run, self._path, self._metrics = config, run_directory, run_directory.path, metrics
         self._seeds = list(range(config.seed, config.seed + config.seeds))
         self._setup = OnDevice(config)

@@ -13,8 +13,8 @@ from tars_jax.json_fields import read_object_text
 from tars_jax.sandbox.address import read_address
 from tars_jax.sandbox.compat.openenv import OpenEnvEpisode, openenv_app
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.web.credentials import read_or_make_key
 from tars_jax.web.gate import Gate
-from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.listening import ListenAddress
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve

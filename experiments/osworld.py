@@ -16,8 +16,8 @@ from tars_jax.envs.benchmarks.osworld.session import computer_spec, prepare
 from tars_jax.sandbox.compat.osworld import served_desktop
 from tars_jax.sandbox.computer.pyautogui import pyautogui_folder
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.web.credentials import read_or_make_key
 from tars_jax.web.gate import Gate
-from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.listening import ListenAddress
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve

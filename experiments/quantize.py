@@ -34,7 +34,7 @@ from tars_jax.model.tokenizer import Tokenizer
 from tars_jax.pipelines.contestants import Contestant, Driven
 from tars_jax.pipelines.mazes import tasks
 from tars_jax.pipelines.sections import run_as
-from tars_jax.pipelines.starts import starting_point
+from tars_jax.pipelines.starting_weights import starting_point
 from tars_jax.pipelines.suite_play import play_suite
 from tars_jax.pipelines.turn_times import TurnTimes, timed_player
 from tars_jax.training.checkpoint import load_parameters, require_replaceable

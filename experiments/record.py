@@ -8,37 +8,37 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.keeping import delete, home, listed
+from tars_jax.annotation.in_situ.consent import HELP, TypedLines, ask_consent, choose_applications
+from tars_jax.annotation.in_situ.local_recordings import delete_recording, list_recordings, recordings_folder
 from tars_jax.annotation.in_situ.microphone import ProgramMicrophone, find_program
-from tars_jax.annotation.in_situ.person import HELP, TypedLines, agree, choose
+from tars_jax.annotation.in_situ.privacy import AllowedWindows
 from tars_jax.annotation.in_situ.sources import RecordingClock
-from tars_jax.annotation.in_situ.windows import AllowedWindows
 from tars_jax.annotation.record import new_folder, new_head, record, sources
 
 POSITIONAL = ("action", "recording")
 
 
 def run(config: Any) -> None:
-    below = Path(config.folder) if config.folder else home()
+    below = Path(config.folder) if config.folder else recordings_folder()
     if config.action == "list":
         _list(below)
     elif config.action == "delete":
         if not config.recording:
             raise InputError("config.recording must be a recording, such as `record list` names; got nothing")
-        print(f"{config.recording}: deleted, {delete(Path(config.recording)) / 1e6:.1f} MB")
+        print(f"{config.recording}: deleted, {delete_recording(Path(config.recording)) / 1e6:.1f} MB")
     else:
         _record(config, below)
 
 
 def _record(config: Any, below: Path) -> None:
-    listed(below)  # what a kill has left there is made whole
+    list_recordings(below)  # what a kill has left there is made whole
     clock = RecordingClock()
     with contextlib.ExitStack() as stack:
         screen, hands = stack.enter_context(sources(config.system, config.display, clock, config.hotkeys.to_dict()))
         command = find_program() if config.microphone else []
-        consent = agree()
+        consent = ask_consent()
         open_now = (each.application for each in screen.windows().shown if each.application)
-        names = tuple(config.allow) or choose(open_now)
+        names = tuple(config.allow) or choose_applications(open_now)
         allowed = AllowedWindows(
             names, *([each] if each else [] for each in (config.secret_titles, config.secret_applications))
         )
@@ -59,7 +59,7 @@ def _record(config: Any, below: Path) -> None:
 
 
 def _list(below: Path) -> None:
-    kept = listed(below)
+    kept = list_recordings(below)
     for each in kept:
         began = datetime.datetime.fromtimestamp(each.path.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
         minutes, size = each.seconds / 60, each.bytes / 1e6

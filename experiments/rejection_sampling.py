@@ -6,13 +6,13 @@ import dataclasses
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.data.rejection_sampling import KeepRule, by_task, count_attempts, keep
+from tars_jax.data.rejection_sampling import KeepRule, by_task, count_attempts, select_successes
 from tars_jax.evaluation import supervised_curves
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.single_stage import end_stage, run_stage
 from tars_jax.pipelines.stages import supervise
-from tars_jax.pipelines.starts import start_from
+from tars_jax.pipelines.starting_weights import start_from
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.training.run_directory import RunDirectory
 
@@ -33,7 +33,7 @@ def sample_and_tune(context: RunContext, provider: TaskProvider) -> dict[str, An
     context.sync_weights(start_from(context.parent, context.parameters), 0)
     player = context.policy_player()
     attempts = by_task(context.play("attempts", provider.practice(config.tasks), player, config.samples))
-    kept = [each for group in attempts for each in keep(group, from_section(KeepRule, config))]
+    kept = [each for group in attempts for each in select_successes(group, from_section(KeepRule, config))]
     solved = dataclasses.asdict(count_attempts(attempts))
     print(
         f"tasks solved by {', '.join(f'{kind}: {count}' for kind, count in solved.items())}; kept {len(kept)} attempts"

@@ -24,7 +24,7 @@ from tars_jax.pipelines.config import load_config
 from tars_jax.pipelines.ppo_stage import learner_at_start
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
-from tars_jax.pipelines.starts import start_from
+from tars_jax.pipelines.starting_weights import start_from
 from tars_jax.rollout.ledger import trajectory_path
 from tars_jax.training.archive import extract_archive
 from tars_jax.training.checkpoint import Checkpoints

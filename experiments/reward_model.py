@@ -25,7 +25,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.agent.judging import JudgeQuestion, judged_episode, question_about, right_answer, verdict_of
+from tars_jax.agent.judge_prompt import (
+    JudgeQuestion,
+    judge_question,
+    judgement_trajectory,
+    parse_verdict,
+    reference_answer,
+)
 from tars_jax.data.held_out import exclude_held_out, path_and_conditions
 from tars_jax.data.recorded import instruction_of, recorded_trajectories
 from tars_jax.evaluation import (
@@ -49,7 +55,7 @@ from tars_jax.pipelines.job_checks import PPO_EXTENSIONS, check
 from tars_jax.pipelines.ppo_stage import learner_at_start, restored
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.stages import supervise
-from tars_jax.pipelines.starts import start_from
+from tars_jax.pipelines.starting_weights import start_from
 from tars_jax.rollout.policy_judge import judge
 from tars_jax.training.checkpoint import Checkpoints, save_parameters
 from tars_jax.training.learner import EpisodeBatch, LearnerState, iterate
@@ -114,7 +120,7 @@ def read_questions(context: RunContext) -> Questions:
     room = min(config.packing.row_length, config.engine.max_length) - config.engine.max_new_tokens
     asked_for = [path_and_conditions(name) for name in config.trajectories]
     asked = [
-        question_about(each, instruction_of(each), context.writer, config.screenshots)
+        judge_question(each, instruction_of(each), context.writer, config.screenshots)
         for path, where in asked_for
         for each in exclude_held_out(recorded_trajectories([str(path)], context.model.vocabulary), where, path)
     ]
@@ -146,7 +152,7 @@ def evaluate(context: RunContext, stage: str, weights: Path, held_out: Sequence[
     likeliest = Sampling(temperature=0, top_logprobs=context.engine.config.top_logprobs)
     judged = judge(context.engine, held_out, context.writer, grammar, seed=seed, sampling=likeliest)
     found = confusion(
-        (verdict_of(episode.steps[-1].response, grammar), question.solved)
+        (parse_verdict(episode.steps[-1].response, grammar), question.solved)
         for episode, question in zip(judged, held_out, strict=True)
     )
     f1, shares = f1_estimate(found.verdicts()), found.to_json()
@@ -322,6 +328,6 @@ def _level(question: JudgeQuestion) -> str:
 
 def _annotated(context: RunContext, question: JudgeQuestion) -> Trajectory:
     """The question with the right answer, as if the policy had written it."""
-    tokens = right_answer(question, context.writer, context.config.agent.grammar)
+    tokens = reference_answer(question, context.writer, context.config.agent.grammar)
     written = Sampled(tokens, (0.0,) * len(tokens), (-1,) * len(tokens))
-    return judged_episode(question, written, context.writer, context.config.agent.grammar)
+    return judgement_trajectory(question, written, context.writer, context.config.agent.grammar)

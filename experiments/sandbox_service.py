@@ -27,7 +27,7 @@ from tars_jax.sandbox.service.kinds import Kind
 from tars_jax.sandbox.sessions.config import SessionsConfig
 from tars_jax.sandbox.sessions.registry import SessionQuota
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.web.keys import read_or_make_key
+from tars_jax.web.credentials import read_or_make_key
 from tars_jax.web.running import serve
 
 ASSETS = ROOT / ".cache" / "previews" / "node_modules"

@@ -25,7 +25,7 @@ from tars_jax.model.presets import PRESETS
 from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.sections import well_formed
 from tars_jax.pipelines.serving import fit_to, read_certificate, read_key, screenshot_size, template
-from tars_jax.pipelines.starts import run_config, starting_point
+from tars_jax.pipelines.starting_weights import run_config, starting_point
 from tars_jax.rollout.recorded_episode import KeptConversations
 from tars_jax.training.progress import counting, working
 from tars_jax.training.quantized import load_for_engine

@@ -25,7 +25,7 @@ from tars_jax.evaluation.tables import budget_table
 from tars_jax.files import write_atomic
 from tars_jax.pipelines.contestants import check_contestant, open_contestant, scripted
 from tars_jax.pipelines.environments import evaluation_tasks, written_kinds
-from tars_jax.pipelines.suite_play import Episodes, Tasks, in_common, play_suite
+from tars_jax.pipelines.suite_play import Episodes, Tasks, common_episodes, play_suite
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 ENVIRONMENT = "environment"  # a suite of tasks of `config.environment`
@@ -97,7 +97,7 @@ def finish(config: Any, run_directory: RunDirectory, played: dict[str, dict[int,
     for name, by_budget in played.items():
         for budget, its in by_budget.items():
             lost += sum(map(len, tasks_of(config, budget).values())) - sum(map(len, its.values()))
-            ours, *theirs = in_common([its, scale] if scale else [its])
+            ours, *theirs = common_episodes([its, scale] if scale else [its])
             kept = {task: episodes for task, episodes in ours.items() if episodes}
             if not kept:
                 raise InputError(

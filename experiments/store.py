@@ -14,8 +14,8 @@ from tars_jax.data.datasets import read_dataset
 from tars_jax.data.exporters import write_jsonl, write_parquet
 from tars_jax.data.held_out import is_held_out, purpose_of
 from tars_jax.data.store import Origin, Store, Verdict
-from tars_jax.data.store.checking import DAMAGED, check, repair, summary
-from tars_jax.data.store.feeding import write_array_record
+from tars_jax.data.store.feed import write_array_record
+from tars_jax.data.store.integrity import DAMAGED, check, repair, summary
 from tars_jax.data.store.query import for_training
 from tars_jax.data.store.records import PURPOSES
 from tars_jax.training.progress import QUIET, Progress, counting, working

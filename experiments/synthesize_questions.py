@@ -20,7 +20,7 @@ from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.serving import read_key
 from tars_jax.tasks.browsing.catalog import load_encyclopedia
-from tars_jax.tasks.browsing.leaks import leaks
+from tars_jax.tasks.browsing.leaks import find_leaks
 from tars_jax.training.progress import QUIET, Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 
@@ -56,7 +56,9 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     if writer is not None:
         result["wording"] = writer.counts
     if names_seed is not None:
-        told_by = leaks(list(load_encyclopedia(config.source).articles.values()), list(encyclopedia.articles.values()))
+        told_by = find_leaks(
+            list(load_encyclopedia(config.source).articles.values()), list(encyclopedia.articles.values())
+        )
         result["articles_that_leak"] = len(told_by)
     write_json(run_directory.path / "result.json", result)
     print(f"\n{'tries':>9} {made.tries:6d}")

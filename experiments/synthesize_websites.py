@@ -25,7 +25,7 @@ from tars_jax import InputError
 from tars_jax.data.config import ExplorationConfig, WebsiteSynthesisConfig
 from tars_jax.data.website_synthesis.addresses import AddressSite
 from tars_jax.data.website_synthesis.admission import Grounds
-from tars_jax.data.website_synthesis.execution import looked_at, play_at_random
+from tars_jax.data.website_synthesis.execution import play_at_random, tables_changed_by_looking
 from tars_jax.data.website_synthesis.journal import CandidateOutcome, OutcomeJournal
 from tars_jax.data.website_synthesis.models import ModelHelper
 from tars_jax.data.website_synthesis.playing import Player, open_player
@@ -164,7 +164,7 @@ async def _made(
             chance = await play_at_random(
                 manager, site, settings.random_episodes, settings.random_actions, f"{settings.seed}:{name}"
             )
-            grounds = Grounds(manager, site, await looked_at(site, chance[0]), chance)
+            grounds = Grounds(manager, site, await tables_changed_by_looking(site, chance[0]), chance)
             report = await readmit_all(grounds, name, former, journal, _shown(name, len(former), "read"))
         else:
             report = await synthesize(

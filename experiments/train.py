@@ -11,7 +11,7 @@ from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.job_checks import PPO_EXTENSIONS, check
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
-from tars_jax.pipelines.windows import holding
+from tars_jax.pipelines.windows import fill_recorded_sizes
 from tars_jax.training.run_directory import RunDirectory
 
 PROCESSES = "many"
@@ -23,7 +23,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     config, shapes = choose(config, run_directory)
     spec = RunSpec(config, shapes)
     recorded = demonstrations_for(spec)
-    config = holding(config, spec.writer, spec.shapes, recorded)
+    config = fill_recorded_sizes(config, spec.writer, spec.shapes, recorded)
     with RunContext(config, run_directory, shapes=spec.shapes) as context:
         tasks = EnvironmentTasks(context.config)
         evaluated = train_agent(context, tasks, recorded)

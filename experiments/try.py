@@ -29,14 +29,13 @@ from tars_jax.evaluation.trial import (
     try_environment,
 )
 from tars_jax.evaluation.trial.examine import PARTS
-from tars_jax.evaluation.trial.page import verdict_of
-from tars_jax.evaluation.trial.transcript import said
+from tars_jax.evaluation.trial.trial_report import findings_text, verdict_of
 from tars_jax.files import write_atomic
 from tars_jax.judges import judge_of
 from tars_jax.pipelines.defaults import MOST_TEXT, filled
 from tars_jax.pipelines.environments import configured_environment, options_of
 from tars_jax.pipelines.sections import agent_config, browser_config, chat_format, image_tokens, sandbox_of
-from tars_jax.pipelines.starts import starting_point
+from tars_jax.pipelines.starting_weights import starting_point
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.rollout.players import Player, own_player, random_player, reference_player
 from tars_jax.sandbox.browser.service import browsers
@@ -86,7 +85,7 @@ def run(config: Any, run_directory: RunDirectory) -> int:
         trial = asyncio.run(tried())
     except EnvironmentFailure as failure:
         raise InputError(f"{spec.name} must begin an episode to be tried; got {failure}") from failure
-    print(f"\n{said(trial.findings)}\n\n{verdict_of(trial)[1]}")
+    print(f"\n{findings_text(trial.findings)}\n\n{verdict_of(trial)[1]}")
     page = run_directory.path / "report.html"
     write_atomic(page, render_trial(spec.name, by, trial).encode(errors="replace"))
     found = [dataclasses.asdict(finding) for finding in trial.findings]

@@ -29,7 +29,7 @@ import msgspec
 from msgspec import inspect
 
 from tars_jax import InputError
-from tars_jax.json_fields import is_text, read_json, read_json_lines, shown
+from tars_jax.json_fields import is_text, read_json, read_json_lines, short_repr
 
 _Kind = TypeVar("_Kind")
 _OBJECTS = (inspect.StructType, inspect.DataclassType)
@@ -58,7 +58,7 @@ def decoded(value: Any, kind: type[_Kind], where: str = "", *, unknown: str | No
     except msgspec.ValidationError as error:
         raise InputError(_sentence(str(error), _present(value, info, "", False), kind, where)) from error
     for name, wrong, wanted in _not_encodable(value, ""):
-        raise InputError(f"{_place(where, name)} must be {wanted}; got {shown(wrong)}")
+        raise InputError(f"{_place(where, name)} must be {wanted}; got {short_repr(wrong)}")
     return found
 
 
@@ -191,7 +191,7 @@ def _sentence(error: str, whole: Any, kind: Any, where: str) -> str:
     name = name.removeprefix(".")
     if not words.startswith(_RULES):
         return where + f"{name}.{words}".removeprefix(".")
-    return f"{_place(where, name)} must be {_wanted(info)}; got {'nothing' if value is None else shown(value)}"
+    return f"{_place(where, name)} must be {_wanted(info)}; got {'nothing' if value is None else short_repr(value)}"
 
 
 def _error_of(value: Any, kind: Any) -> str:

@@ -14,7 +14,7 @@ import jax
 
 
 @flax.struct.dataclass
-class Episodes:
+class EpisodeArrays:
     """Whole episodes; all have ended, by the game, by the step budget or by unreadable answers."""
 
     tokens: jax.Array  # [E, S, T] int32

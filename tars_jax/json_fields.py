@@ -26,7 +26,7 @@ class Fields:
         self.values, self.prefix, self._read = values, prefix, set[str]()
 
     def error(self, name: str, wanted: str) -> Exception:
-        got = shown(self.values[name]) if self.values.get(name) is not None else "nothing"
+        got = short_repr(self.values[name]) if self.values.get(name) is not None else "nothing"
         return InputError(f"{self.prefix}{name} must be {wanted}; got {got}")
 
     def names(self) -> list[str]:
@@ -103,7 +103,7 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """A value in an error message, cut to a readable length."""
     try:
         return reprlib.repr(value)
@@ -209,7 +209,7 @@ def read_json_lines(
                 except ValueError as error:  # of UTF-8, too
                     raise InputError(f"{where} must be {what}; {error}") from error
                 if not isinstance(value, dict):
-                    raise InputError(f"{where} must be {what}; got {shown(value)}")
+                    raise InputError(f"{where} must be {what}; got {short_repr(value)}")
                 yield where, value
     except OSError as error:
         raise InputError(f"{path} must be a file of lines, each {what}; got {error.strerror}") from error
@@ -220,5 +220,5 @@ def _each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     if len(values) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{shown(twice)} stands in it twice")
+        raise ValueError(f"{short_repr(twice)} stands in it twice")
     return values

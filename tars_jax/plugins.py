@@ -49,7 +49,7 @@ class Plugins:
         listed = f"one of {', '.join(known)}, " if known else ""
         raise InputError(
             f"{self.kind} must be {listed}package.module:attribute, or an entry point of {self.group}; "
-            f"got {name!r}{meant(name, known)}"
+            f"got {name!r}{did_you_mean(name, known)}"
         )
 
     def entry_points(self) -> Mapping[str, importlib.metadata.EntryPoint]:
@@ -80,7 +80,7 @@ def _entry_points(group: str, path: tuple[str, ...]) -> Mapping[str, importlib.m
     return {each.name: each for each in importlib.metadata.entry_points(group=group)}
 
 
-def raised(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What somebody's own code has raised, and in which line of it: KeyError: 'word' (mine.py:12). What it called of
     ours or of libraries is not what they look for."""
     said = f"{type(error).__name__}: {error}"[:_LONGEST]
@@ -99,7 +99,7 @@ def _is_library(file: pathlib.Path) -> bool:
     return _OURS in file.resolve().parents or (standard in file.parents and not _PACKAGES & set(file.parts))
 
 
-def meant(name: str, known: list[str]) -> str:
+def did_you_mean(name: str, known: list[str]) -> str:
     """Behind a name that is not known: the one that may be meant."""
     guess = difflib.get_close_matches(name, known, 1)
     return f" (did you mean {guess[0]!r}?)" if guess else ""

@@ -28,11 +28,11 @@ from tars_jax.agent.actions import (
     action_point,
 )
 from tars_jax.agent.calls import action_from_call, call_of
-from tars_jax.agent.coordinates import pixel_size, point_from_pixels
 from tars_jax.agent.functions import check_space
 from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.agent.platforms import PLATFORM_ACTIONS, platform_space
+from tars_jax.agent.observations import pixel_size, point_from_pixels
+from tars_jax.agent.platform_prompt import PLATFORM_ACTIONS, platform_space
 from tars_jax.agent.response import ErrorKind, ParseError, Response
 
 __all__ = [

@@ -57,8 +57,8 @@ def final_answer(text: str, start: int) -> FinalAnswer | ParseError | None:
     return FinalAnswer(begin, content.strip())
 
 
-def no_action(text: str, start: int, message: str) -> ParseError:
-    """Why a text is neither calls nor an answer."""
+def no_action_error(text: str, start: int, message: str) -> ParseError:
+    """The error of a text that is neither calls nor an answer."""
     begin = text.find(_OPEN, start)
     if begin >= 0 and _CLOSE not in text[begin:]:
         return ParseError(ErrorKind.UNBALANCED, f"{_OPEN} does not close", begin)

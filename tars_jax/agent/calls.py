@@ -158,7 +158,7 @@ def _fields(kind: type[Any]) -> dict[str, dataclasses.Field[Any]]:
 
 
 def _with_point(kind: type[Any], parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`x` and `y` as the one point of a function that has one."""
+    """Joins `x` and `y` to the point of a function that has one."""
     if not {"x", "y"} <= parameters.keys() or "point" not in _fields(kind):
         return parameters
     rest = {name: value for name, value in parameters.items() if name not in ("x", "y")}

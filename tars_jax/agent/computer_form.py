@@ -18,12 +18,11 @@ from typing import Any, NamedTuple
 from tars_jax.agent.actions import FUNCTIONS, Action, ActionError, CallUser, Finished, Point, ToolCall
 from tars_jax.agent.calls import actions_from_call, parameter_of_field
 from tars_jax.agent.computer_tool import FORMS, Size, computer_action, read_computer_action
-from tars_jax.agent.coordinates import pixel_size
 from tars_jax.agent.functions import check_space
 from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.agent.platform_prompt import platform_prompt
-from tars_jax.agent.platforms import PLATFORM_ACTIONS
+from tars_jax.agent.observations import pixel_size
+from tars_jax.agent.platform_prompt import PLATFORM_ACTIONS, platform_prompt
 from tars_jax.agent.response import ParseError, Response
 from tars_jax.agent.schemas import to_json
 from tars_jax.agent.tool_schemas import action_tools, chat_tools, tools_prompt

@@ -16,7 +16,7 @@ import jsonschema
 
 from tars_jax import InputError
 from tars_jax.agent.actions import FUNCTIONS, NAME_PATTERN, ActionError, BadArgument, MissingArgument, ToolCall
-from tars_jax.agent.schemas import described, kind_of, kinds_of, read_json, resolved, says_all, to_json
+from tars_jax.agent.schemas import describe_schema, is_fully_described, kind_of, kinds_of, read_json, resolved, to_json
 from tars_jax.agent.spellings import fold, function_of, plain
 from tars_jax.environment import ActionSpace, Function
 
@@ -134,7 +134,7 @@ def _tool_call(function: Function, written: Mapping[str, Any], positional: Seque
         arguments[parameter] = _typed(value, parameter_schema(function, parameter), root)
     missing = [name for name in root.get("required", ()) if name not in arguments]
     if missing:
-        kind = described(parameter_schema(function, missing[0]), root)
+        kind = describe_schema(parameter_schema(function, missing[0]), root)
         raise MissingArgument(f"{function.name}: {missing[0]} is missing; it must be {kind}")
     call = ToolCall(function.name, arguments)
     errors = list(validator_of(dict(root), root).iter_errors(dict(call.parameters)))
@@ -216,12 +216,12 @@ def _bad_argument(function: Function, error: jsonschema.ValidationError, argumen
         instance: Any = error.instance
         missing = next(name for name in required if name not in instance)
         return MissingArgument(f"{place}.{missing} is missing")
-    if not where or not says_all(error.schema, function.parameters):
+    if not where or not is_fully_described(error.schema, function.parameters):
         return BadArgument(f"{place} must fit its schema; {error.message[:200]}")
     given, kinds = error.instance, kinds_of(error.schema, function.parameters)
     form = ", written as JSON" if isinstance(given, str) and kinds <= {"array", "object"} else ""
     got = to_json(given) if len(error.path) > 1 or not isinstance(given, str) else repr(given)
-    return BadArgument(f"{place} must be {described(error.schema, function.parameters)}{form}; got {got[:80]}")
+    return BadArgument(f"{place} must be {describe_schema(error.schema, function.parameters)}{form}; got {got[:80]}")
 
 
 def _check_parameters(function: Function) -> None:

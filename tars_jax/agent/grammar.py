@@ -32,7 +32,7 @@ def parse_response(
         lacks are `unknown_function`. Without a space: every GUI action, and no function.
       think_tag: the tag around the thought in the tool form and the plain one.
       pixel_size: (width, height) of the image that the policy saw, if it gives points in that image's pixels as models
-        based on Qwen2.5-VL do (coordinates.py); the returned points lie on the grid of 0..1000.
+        based on Qwen2.5-VL do (observations.py); the returned points lie on the grid of 0..1000.
 
     Raises:
       InputError: there is no such grammar, `think_tag` is no name, or `pixel_size` are no sides of an image.

@@ -32,7 +32,7 @@ from dataclasses import replace
 from typing import Any
 
 from tars_jax.agent.actions import NAME_PATTERN, Action, ActionError
-from tars_jax.agent.answer import END_OF_TURN, FinalAnswer, final_answer, holds_answer, no_action
+from tars_jax.agent.answer import END_OF_TURN, FinalAnswer, final_answer, holds_answer, no_action_error
 from tars_jax.agent.calls import actions_from_call, call_of, points_only
 from tars_jax.agent.functions import Bare, function_named
 from tars_jax.agent.response import ErrorKind, ParseError, Response, parse_error_of
@@ -117,7 +117,7 @@ def parse_text(
         return _parse_answer(text, behind, answer, space, pixel_size)
     preamble_end, calls_start = _calls_start(text, space)
     if calls_start < 0:
-        return no_action(text, behind, "there is no 'Action:'")
+        return no_action_error(text, behind, "there is no 'Action:'")
     preamble = text[:preamble_end]
     if holds_answer(preamble[behind:]) and not _THOUGHT_LINE.search(preamble):
         return ParseError(ErrorKind.AMBIGUOUS, "there are an answer and a call", calls_start)

@@ -33,7 +33,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.agent.actions import NAME_PATTERN, Action, ActionError
-from tars_jax.agent.answer import END_OF_TURN, final_answer, holds_answer, no_action
+from tars_jax.agent.answer import END_OF_TURN, final_answer, holds_answer, no_action_error
 from tars_jax.agent.calls import actions_from_call, call_of
 from tars_jax.agent.functions import Bare, function_named, parameter_schema, written_value
 from tars_jax.agent.response import ErrorKind, ParseError, Response, parse_error_of
@@ -91,7 +91,7 @@ def parse_tool(
     opened = _OPENING.search(text, behind if tagged else position) or _FUNCTION.search(text, behind)
     start = answer.start if answer else opened.start() if opened else -1
     if start < 0:
-        return no_action(text, behind, f"there is no {_CALL_OPEN}")
+        return no_action_error(text, behind, f"there is no {_CALL_OPEN}")
     if 0 <= end < start:  # a chat template may have written the opening tag already
         thoughts.append(unescape(text[position + len(opening) * tagged : end], think_tag).strip())
         position = end + len(closing)

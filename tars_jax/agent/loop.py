@@ -35,7 +35,7 @@ class BegunEpisode(Protocol):
 
 @runtime_checkable
 class Concludes(BegunEpisode, Protocol):
-    """One that gives its verdict at the end, whoever ends the episode."""
+    """An environment that gives its verdict at the end, whoever ends the episode."""
 
     async def conclude(self) -> Transition | None:
         """Concludes an episode that did not end itself; None where its steps have said all."""
@@ -59,7 +59,7 @@ class PolicySession(Protocol):
 
 @runtime_checkable
 class RememberingSession(PolicySession, Protocol):
-    """One that can also say what to remember (`MemoryConfig.line_tokens`)."""
+    """A session that can also write what to remember (`MemoryConfig.line_tokens`)."""
 
     async def remember(self, tokens: Sequence[int], most: int, usual: str) -> SampledResponse:
         """Reads tokens after what the context holds, and writes free text of at most so many tokens. Who has no words
@@ -68,7 +68,7 @@ class RememberingSession(PolicySession, Protocol):
 
 
 async def ask_to_remember(policy: PolicySession, tokens: Sequence[int], most: int, usual: str) -> SampledResponse:
-    """Raises InputError for a policy that cannot."""
+    """Asks the policy to write its memory. Raises InputError for a policy that only answers."""
     if not isinstance(policy, RememberingSession):
         raise InputError(
             f"memory.line_tokens must be 0 for a policy that only answers; got {most} for a {type(policy).__name__}"
@@ -324,8 +324,8 @@ class _Line:
     text: str
 
     def window(self, step: int) -> ContextWindow:
-        """That window with the line, which belongs to the turn of `step`, the next window's first: what the turn before
-        earned was earned without it."""
+        """The window that ended with the line, which belongs to the turn of `step`, the next window's first: what the
+        turn before earned was earned without it."""
         self.before.read(self.question, step)
         self.before.wrote(self.sampled, step)
         return self.before.build()
@@ -339,7 +339,8 @@ def _refused(observation: Observation, message: str) -> Observation:
 
 
 def episode_success(verification: Verification, reward: float, verdicts: Sequence[bool | None]) -> bool | None:
-    """The task's own statement: its threshold, else what the environment said last; None where a judge is to say it.
+    """Whether the episode is a success: by the task's threshold, else by what the environment said last; None where a
+    judge decides.
 
     An environment that was never acted on has not been solved.
     """

@@ -57,7 +57,7 @@ class MemoryConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Memory:
-    """M_t = (W_t, E_t)."""
+    """The memory M_t = (W_t, E_t): recent steps in full, and the text of older ones."""
 
     config: MemoryConfig
     working: tuple[RememberedStep, ...] = ()
@@ -74,7 +74,7 @@ class Memory:
         return dataclasses.replace(self, working=working[folded:], episodic=episodic), True
 
     def rewritten(self, line: str) -> Memory:
-        """With what the policy wrote in the place of all that was remembered."""
+        """The memory with the policy's own text in the place of all that was remembered."""
         return dataclasses.replace(self, episodic=(line,) if line else ())
 
     def text(self) -> str:

@@ -1,4 +1,9 @@
-"""System prompt of a policy that was not trained on our grammars: what it can do, and how to write it."""
+"""The GUI actions of each platform, and the system prompt of a policy that was not trained on our grammars: what it can
+do, and how to write it.
+
+The action spaces are those of UI-TARS and UI-TARS-2. Phones are touched; a browser is a computer's screen that also
+opens addresses; games hold keys and buttons down and leave their page never; tools are functions alone, and an end.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +45,7 @@ from tars_jax.agent.grammar import format_response
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.grammar_tool import format_function
 from tars_jax.agent.response import Response
-from tars_jax.agent.schemas import DEPTH, described, resolved, to_json
+from tars_jax.agent.schemas import DEPTH, describe_schema, resolved, to_json
 from tars_jax.environment import ActionSpace, Function
 
 _HERE = Point(500, 120)
@@ -76,6 +81,19 @@ _PLACES = {
     "phone": "You act on the screen of a phone",
     "browser": "You act on a screen",
     "game": "You play a game on a screen",
+}
+_MOUSE = ("click", "left_double", "right_single", "drag", "hotkey", "type", "scroll", "wait")
+_HELD = ("press", "release", "mouse_down", "mouse_up", "move_to")
+
+PLATFORM_ACTIONS: dict[str, tuple[str, ...]] = {
+    "computer": (*_MOUSE, "finished", "call_user"),
+    "phone": (
+        *("click", "long_press", "type", "scroll", "drag", "open_app", "press_home", "press_back", "wait"),
+        *("finished", "call_user"),
+    ),
+    "browser": (*_MOUSE, *_HELD, "navigate", "navigate_back", "finished", "call_user"),
+    "game": (*_MOUSE, *_HELD, "finished"),
+    "tools": ("finished",),
 }
 
 
@@ -135,7 +153,7 @@ def _function(function: Function, grammar: str, space: ActionSpace) -> str:
         optional = "" if name in required else "optional, "
         default = f", {to_json(schema['default'])} if left out" if "default" in schema else ""
         meaning = " ".join(str(schema.get("description", "")).split())
-        kind = described(schema, function.parameters)
+        kind = describe_schema(schema, function.parameters)
         lines.append(f"  {name}: {optional}{kind}{default}{'; ' if meaning else ''}{meaning}")
     return "\n".join(lines)
 
@@ -176,3 +194,8 @@ def _value(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
             required = schema.get("required", ()) if depth < DEPTH else ()
             return {name: _value(schema.get("properties", {}).get(name, {}), root, depth + 1) for name in required}
     return "..."
+
+
+def platform_space(platform: str, functions: tuple[Function, ...] = ()) -> ActionSpace:
+    """All GUI actions of a platform, and functions besides. Raises InputError for another platform."""
+    return ActionSpace(platform, PLATFORM_ACTIONS.get(platform, ()), functions)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from tars_jax.agent.observations import ShownObservation, bounded
+from tars_jax.agent.observations import ShownObservation, truncate_middle
 from tars_jax.environment import Observation
 from tars_jax.model.chat_tokens import OUR_CHAT, ChatTokens, broken
 
@@ -48,7 +48,7 @@ class PromptWriter:
 
     def shown(self, observation: Observation) -> ShownObservation:
         """The part of an observation that stands in a window. Its text is bounded by `max_observation_tokens`."""
-        text = bounded(observation.text, self.max_observation_tokens, self.length)
+        text = truncate_middle(observation.text, self.max_observation_tokens, self.length)
         pixels = observation.pixels
         return ShownObservation(text, 0 if pixels is None else self.image_size(*pixels.shape[:2]))
 

@@ -24,8 +24,8 @@ SCROLLS = 5  # of the wheel, as UI-TARS' own prompts are carried out there
 
 
 def pyautogui_line(action: Action, width: int, height: int, last: str = "") -> str:
-    """On a screen of so many pixels. What PyAutoGUI has not is said in words: WAIT, FAIL, `last` or DONE at the end, a
-    function as JSON."""
+    """The line of an action on a screen of so many pixels. What PyAutoGUI lacks is said in words: WAIT, FAIL, `last` or
+    DONE at the end, a function as JSON."""
 
     def at(point: Point) -> str:
         x, y = point.pixels(width, height)

@@ -22,7 +22,7 @@ class ErrorKind(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class ParseError:
-    """Why a text is no response. A value, never raised: malformed output is an outcome, not an exception."""
+    """The reason why a text is no response. It is a value and never raised: malformed output is an outcome."""
 
     kind: ErrorKind
     message: str

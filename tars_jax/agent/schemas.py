@@ -19,7 +19,7 @@ ANNOTATIONS = frozenset(
 )
 DEPTH = 8  # levels of schemas that are looked into; a schema may contain itself
 _NUMBER_KEYS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
-_SAID: dict[str, frozenset[str]] = {  # keywords that `described` puts in words
+_SAID: dict[str, frozenset[str]] = {  # keywords that `describe_schema` puts in words
     "string": frozenset({"minLength", "maxLength", "pattern"}),
     "integer": _NUMBER_KEYS,
     "number": _NUMBER_KEYS,
@@ -113,14 +113,14 @@ def kinds_of(schema: Any, root: Mapping[str, Any], depth: int = 0) -> frozenset[
     return found
 
 
-def described(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
+def describe_schema(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
     """Describes in words what a value must be: "an integer of 1 to 5", "a list of texts"; bounded."""
     words = _words(resolved(schema, root), root, depth)
     return words if len(words) <= _LONGEST else words[: _LONGEST - 4] + " ..."
 
 
-def says_all(schema: Any, root: Mapping[str, Any]) -> bool:
-    """Whether `described` says all that a schema asks for at its top."""
+def is_fully_described(schema: Any, root: Mapping[str, Any]) -> bool:
+    """Whether `describe_schema` says all that a schema asks for at its top."""
     keywords = resolved(schema, root).keys() - ANNOTATIONS
     if keywords & {"enum", "const", "anyOf", "oneOf"}:
         return keywords <= {"enum", "const", "anyOf", "oneOf", "type"}
@@ -135,7 +135,7 @@ def _words(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> st
         return values[0] if len(values) == 1 else f"one of {', '.join(values)}"
     for union in ("anyOf", "oneOf"):
         if union in schema and depth < DEPTH:
-            return " or ".join(dict.fromkeys(described(each, root, depth + 1) for each in schema[union]))
+            return " or ".join(dict.fromkeys(describe_schema(each, root, depth + 1) for each in schema[union]))
     types = schema.get("type", ())
     kinds = [types] if isinstance(types, str) else list(types)
     return " or ".join(_kind_words(kind, schema, root, depth) for kind in kinds) or "any JSON value"
@@ -150,16 +150,16 @@ def _kind_words(kind: str, schema: Mapping[str, Any], root: Mapping[str, Any], d
         return "a text" + _counted(schema, "Length", "characters") + matching
     if kind == "array":
         firsts = schema.get("prefixItems", ()) if depth < DEPTH else ()
-        words = [described(each, root, depth + 1) for each in firsts]
+        words = [describe_schema(each, root, depth + 1) for each in firsts]
         if "items" in schema and depth < DEPTH and schema.get("maxItems", math.inf) > len(words):
-            words.append(("further ones " if words else "each ") + described(schema["items"], root, depth + 1))
+            words.append(("further ones " if words else "each ") + describe_schema(schema["items"], root, depth + 1))
         return "a list" + _counted(schema, "Items", "items") + "".join(f", {each}" for each in words)
     if kind == "object":
         if not schema.get("properties") or depth >= DEPTH:
             return "an object"
         required = schema.get("required", ())
         members = (
-            f"{name} ({'' if name in required else 'optional, '}{described(each, root, depth + 1)})"
+            f"{name} ({'' if name in required else 'optional, '}{describe_schema(each, root, depth + 1)})"
             for name, each in schema["properties"].items()
         )
         return f"an object with {', '.join(members)}"

@@ -61,7 +61,7 @@ def function_of(written: str) -> str | None:
 
 
 def parameter_of(written: str, known: Mapping[str, object]) -> str | None:
-    """Which of a function's `known` parameters a name stands for, or None."""
+    """The one of a function's `known` parameters that a written name stands for, or None."""
     folded = fold(written)
     candidates = (*(name for name in known if fold(name) == folded), *_PARAMETER_OF.get(folded, ()))
     return next((name for name in candidates if name in known), None)

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from tars_jax.annotation.in_situ.accessibility import Accessible
-from tars_jax.annotation.in_situ.person import TypedLines, problem
+from tars_jax.annotation.in_situ.consent import TypedLines, why_not_command
+from tars_jax.annotation.in_situ.privacy import AllowedWindows
 from tars_jax.annotation.in_situ.recorder import Command, Recorder
 from tars_jax.annotation.in_situ.recording import VERSION, Head
-from tars_jax.annotation.in_situ.secret_input import SecretWatchers
+from tars_jax.annotation.in_situ.recording_writer import RecordingWriter
+from tars_jax.annotation.in_situ.secret_input import Accessible, SecretWatchers
 from tars_jax.annotation.in_situ.sources import Hands, Microphone, RecordingClock, ScreenSource
-from tars_jax.annotation.in_situ.windows import AllowedWindows
-from tars_jax.annotation.in_situ.writing import RecordingWriter
 
 TURN_S = 0.05
 
@@ -81,7 +80,7 @@ def record(
     try:
         while not recorder.ended:
             for command, argument in lines.take():
-                if wrong := problem(command, argument):
+                if wrong := why_not_command(command, argument):
                     print(wrong, file=sys.stderr, flush=True)
                 else:
                     recorder.command(cast(Command, command), argument)

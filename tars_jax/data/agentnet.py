@@ -16,7 +16,7 @@ from tars_jax.agent.actions import Point, action_point
 from tars_jax.agent.grammar import format_response
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.response import Response
-from tars_jax.data.conversations import task_of
+from tars_jax.data.chat_messages import task_of
 from tars_jax.data.held_out import marks_in
 from tars_jax.data.pyautogui_calls import NoSuchAction, actions_of_code
 from tars_jax.trajectory import Outcome, Step, Trajectory
@@ -34,7 +34,8 @@ def trajectory_of_agentnet(
     read_image: Callable[[Any, str], bytes],
     left_out: collections.Counter[str],
 ) -> Trajectory:
-    """One record. A step that our actions cannot say is left out, and counted in `left_out` by what it does.
+    """The trajectory of one record. A step that our actions cannot say is left out, and counted in `left_out` by what
+    it does.
 
     Raises InputError that begins with `where` and names the field; NoSuchAction where no step is left.
     """

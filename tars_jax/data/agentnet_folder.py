@@ -65,7 +65,8 @@ def write_agentnet(folder: Path, trajectories: Iterable[Trajectory]) -> int:
 
 
 def record_of(trajectory: Trajectory, images: ImageFiles) -> dict[str, Any]:
-    """One line. Raises NoSuchAction, in words for the count of what is left out, for what the form cannot say."""
+    """The record of one line. Raises NoSuchAction, in words for the count of what is left out, for what the form cannot
+    say."""
     if not trajectory.outcome.carries_reward or not trajectory.steps:
         raise NoSuchAction("nothing, as it failed" if trajectory.steps else "nothing, as it has no step")
     try:

@@ -18,7 +18,7 @@ import msgspec
 from tars_jax import InputError
 from tars_jax.agent.window import WindowBuilder
 from tars_jax.data.atif_writing import OURS, SUFFIX
-from tars_jax.data.conversations import ReadImage, trajectory_of_messages
+from tars_jax.data.chat_messages import ReadImage, trajectory_of_messages
 from tars_jax.decoding import decoded_file
 from tars_jax.trajectory import ContextWindow, Trajectory
 from tars_jax.trajectory.context import CONTEXT_STEPS

@@ -21,7 +21,7 @@ from tars_jax.agent.calls import call_of
 from tars_jax.agent.functions import RECORDED
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.response import ParseError
-from tars_jax.data.exporters import about, conversations, writable
+from tars_jax.data.exporters import conversations, export_fields, writable
 from tars_jax.data.images import ImageFiles
 from tars_jax.data.store.records import flush
 from tars_jax.files import write_atomic
@@ -85,12 +85,12 @@ def document_of(trajectory: Trajectory, messages: list[dict[str, Any]], final: l
             "total_prompt_tokens": sum(len(each.prompt) for each in sampled.values()),
             "total_completion_tokens": sum(len(each.completion) for each in sampled.values()),
         },
-        "extra": {OURS: about(trajectory)},
+        "extra": {OURS: export_fields(trajectory)},
     }
 
 
 def sampled_at(trajectory: Trajectory) -> Mapping[int, SampledStep]:
-    """By step, of those with an answer that the policy sampled, as it stands in the last window that holds it."""
+    """Sampled answers by step, as they stand in the last window that holds them."""
     found: dict[int, SampledStep] = {}
     for number, window in enumerate(trajectory.windows):
         for step in dict.fromkeys(window.steps[window.action_mask].tolist()):

@@ -5,7 +5,7 @@
     RUN/store?verdict=1         a store of trajectories; after the question mark, which ones (store/query.py): those of
                                 evaluations and of held-out tasks only where `purpose` or `held_out` asks for them
     mine.array_record           the same as one file, which `store` exports (the extra grain)
-    mine/messages.jsonl         a chat with images a line (conversations.py), or a task of AgentNet (agentnet.py);
+    mine/messages.jsonl         a chat with images a line (chat_messages.py), or a task of AgentNet (agentnet.py);
                                 the folder of an export of either, too
     mine/, mine.json            documents of ATIF: of an export, or as Harbor's agents leave them (atif.py)
     mine.parquet, mine/         the same as Parquet, and as Hugging Face's datasets saves it to disk
@@ -25,16 +25,16 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.data.agentnet import is_agentnet, trajectory_of_agentnet
 from tars_jax.data.atif import atif_files, is_atif, trajectories_of_atif
-from tars_jax.data.conversations import trajectory_of_messages
+from tars_jax.data.chat_messages import trajectory_of_messages
 from tars_jax.data.held_out import exclude_held_out, path_and_conditions
 from tars_jax.data.images import read_image
 from tars_jax.data.pyautogui_calls import NoSuchAction
 from tars_jax.data.recorded import recorded_trajectories
 from tars_jax.data.store import Store, is_store
-from tars_jax.data.store.feeding import ArrayRecordEpisodes
+from tars_jax.data.store.feed import ArrayRecordEpisodes
 from tars_jax.data.store.query import for_training
 from tars_jax.plugins import Plugins
-from tars_jax.tables import RECORD_FILES, records_of, table_files
+from tars_jax.tasks.prompts.record_files import RECORD_FILES, records_of, table_files
 from tars_jax.trajectory import Trajectory
 
 _PLUGINS = Plugins("dataset", "tars_jax.datasets")

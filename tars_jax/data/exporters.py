@@ -61,7 +61,7 @@ def trajectory_files(source: Path, *, evaluations: bool = False) -> list[Path]:
 
 
 def recorded(files: Iterable[Path], verdict: str) -> Iterator[Trajectory]:
-    """One at a time, those that carry a reward and have the verdict ("any", "solved", "failed")."""
+    """Recorded trajectories, one at a time, that carry a reward and have the verdict ("any", "solved", "failed")."""
     for file in files:
         trajectory = load_trajectory(file)
         if trajectory.outcome.carries_reward:
@@ -118,7 +118,7 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def about(trajectory: Trajectory) -> dict[str, Any]:
+def export_fields(trajectory: Trajectory) -> dict[str, Any]:
     """Fields beside the messages of an exported episode."""
     return {
         "id": writable(trajectory.id),
@@ -151,7 +151,7 @@ def write_jsonl(folder: Path, trajectories: Iterable[Trajectory], style: str = "
         for trajectory, messages in conversations(trajectories, shown):
             for step in context_of(trajectory) if style == "openai" else ():
                 messages[2 * step + 1]["weight"] = 0
-            line = json.dumps({"messages": messages, **about(trajectory)}, ensure_ascii=False)
+            line = json.dumps({"messages": messages, **export_fields(trajectory)}, ensure_ascii=False)
             lines.write(_bytes(line) + b"\n")
             count += 1
     flush([*(images.kept if images else ()), partial])  # together: one by one a disk takes as long for each
@@ -164,8 +164,8 @@ def _as_url(png: bytes) -> dict[str, Any]:
 
 
 def write_parquet(file: Path, trajectories: Iterable[Trajectory]) -> int:
-    """One row an episode; returns how many. `messages` have a part {"type": "image"} for each of `images`, in their
-    order, which are {"bytes", "path"} as Hugging Face's `datasets` has images; `task` is JSON.
+    """Writes one row an episode; returns how many. `messages` have a part {"type": "image"} for each of `images`, in
+    their order, which are {"bytes", "path"} as Hugging Face's `datasets` has images; `task` is JSON.
 
     Raises InputError where pyarrow is not installed.
     """
@@ -212,6 +212,6 @@ def _rows(trajectories: Iterable[Trajectory]) -> Iterator[dict[str, Any]]:
         return {"type": "image", "text": None}
 
     for trajectory, messages in conversations(trajectories, counted):
-        row = about(trajectory)
+        row = export_fields(trajectory)
         yield {**row, "messages": messages, "images": images[:], "task": json.dumps(row["task"])}
         images.clear()

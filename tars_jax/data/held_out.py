@@ -18,7 +18,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.data.store.query import admits, for_training, parse
 from tars_jax.data.store.records import HELD_OUT, ORIGIN, PURPOSES
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.folders import folder_to_learn_from, is_evaluation
 
@@ -39,7 +39,7 @@ def is_held_out(trajectory: Trajectory) -> bool:
 
 
 def marks_of(trajectory: Trajectory) -> dict[str, Any]:
-    """As an export writes them."""
+    """Marks of a trajectory as an export writes them."""
     return {PURPOSE: purpose_of(trajectory), HELD_OUT: is_held_out(trajectory)}
 
 
@@ -48,9 +48,9 @@ def marks_in(record: Mapping[str, Any], where: str) -> dict[str, Any]:
     given = {PURPOSE: TRAINING, HELD_OUT: False} | {name: each for name, each in record.items() if each is not None}
     purpose, held_out = given[PURPOSE], given[HELD_OUT]
     if purpose not in PURPOSES:
-        raise InputError(f"{where}: field {PURPOSE} must be {' or '.join(PURPOSES)}; got {shown(purpose)}")
+        raise InputError(f"{where}: field {PURPOSE} must be {' or '.join(PURPOSES)}; got {short_repr(purpose)}")
     if type(held_out) is not bool:
-        raise InputError(f"{where}: field {HELD_OUT} must be true or false; got {shown(held_out)}")
+        raise InputError(f"{where}: field {HELD_OUT} must be true or false; got {short_repr(held_out)}")
     evaluation = {PURPOSE: EVALUATION} if purpose == EVALUATION else {}
     return evaluation | ({HELD_OUT: True} if held_out else {})
 

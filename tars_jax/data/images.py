@@ -55,8 +55,8 @@ class ImageFiles:
         self.kept: dict[Path, None] = {}
 
     def keep(self, png: bytes) -> Path:
-        """Its file. One operation on the folder where it is new, as a busy disk takes longer for each than for its
-        bytes. What is torn was left by an export that was killed, whose lines nobody has."""
+        """Keeps an image and returns its file, by one operation on the folder: a busy disk takes longer for each than
+        for its bytes. What is torn was left by an export that was killed, whose lines nobody has."""
         file = self._folder / f"{hashlib.sha256(png).hexdigest()[:32]}.png"
         if file in self.kept:
             return file

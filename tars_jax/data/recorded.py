@@ -79,8 +79,8 @@ def labelled_episodes(folder: str) -> list[Labelled]:
 
 
 def labelled_traces(folder: str) -> list[Labelled]:
-    """The same of a run of `judge_traces`, which has a folder for each domain; the domain is the site. Raises
-    InputError as `recorded_trajectories` does."""
+    """Labelled trajectories of a run of `judge_traces`, which has a folder for each domain; the domain is the site.
+    Raises InputError as `recorded_trajectories` does."""
     domains = sorted(each for each in Path(folder, TRACES).glob("*") if each.is_dir())
     if not domains:
         raise InputError(f"{folder} must be a run of judge_traces, with episodes in {TRACES}/DOMAIN; got none")

@@ -45,7 +45,7 @@ def by_task(trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
     return list(groups.values())
 
 
-def keep(attempts: Sequence[Trajectory], rule: KeepRule) -> list[Trajectory]:
+def select_successes(attempts: Sequence[Trajectory], rule: KeepRule) -> list[Trajectory]:
     """Keeps, of the attempts at one task, those with V = 1 whose every response was well-formed and whose actions
     differ."""
     order = sorted(attempts, key=lambda each: len(each.steps)) if rule.prefer == "shortest" else attempts

@@ -61,7 +61,8 @@ def is_foreign(trajectory: Trajectory, reader: EpisodeReader) -> bool:
 
 
 def retokenize(trajectory: Trajectory, instruction: str, reader: EpisodeReader) -> Trajectory:
-    """The same steps and outcome in the learner's windows, with its mark. Its screenshots become the learner's size.
+    """The trajectory with its steps and outcome in the learner's windows, and its mark. Its screenshots become the
+    learner's size.
 
     An answer that says `finished` is its last: what an episode of somebody else's has after that is left out. Steps
     that are context stay that. Raises InputError where its metadata name steps that there are not.

@@ -15,7 +15,7 @@ from tars_jax.agent.functions import RECORDED
 from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.response import ParseError, Response
 from tars_jax.agent.window import WindowBuilder
-from tars_jax.data.conversations import SYSTEM
+from tars_jax.data.chat_messages import SYSTEM
 from tars_jax.data.retokenized import MARK, resized
 from tars_jax.inference.chat_protocol import message_of
 from tars_jax.inference.chat_template import Message, Part, Template
@@ -32,7 +32,7 @@ def retokenize_chat(
     write: Callable[[str], Sequence[int]],
     size: Callable[[int, int], tuple[int, int]],
 ) -> Trajectory:
-    """The same steps and outcome in one window.
+    """The trajectory with its steps and outcome in one window.
 
     Args:
       instruction: what the user said first; "": a picture alone.

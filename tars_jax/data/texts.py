@@ -1,7 +1,7 @@
 """Text-only data to mix into CT and SFT, made here: `--config.text.datasets=tars_jax.data.texts:sums,`.
 
 The report mixes "general-purpose data, including chat and reasoning domains" (UI-TARS-2, 2.3); at nano size that is
-short sums with the way to their answer. `tutorials.py` has how tasks are done; files of chats (`conversations.py`)
+short sums with the way to their answer. `tutorials.py` has how tasks are done; files of chats (`chat_messages.py`)
 serve as well.
 """
 
@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from tars_jax.agent.actions import Finished
 from tars_jax.agent.grammar import format_response
 from tars_jax.agent.response import Response
-from tars_jax.data.conversations import trajectory_of_messages
+from tars_jax.data.chat_messages import trajectory_of_messages
 from tars_jax.trajectory import Trajectory
 
 SUMS = 200
 
 
 def sums() -> Iterator[Trajectory]:
-    """Always the same: two numbers below ten and their sum, the thought first."""
+    """Sums of two numbers below ten, the thought first; always the same."""
     generator = random.Random(0)
     for number in range(SUMS):
         a, b = generator.randrange(10), generator.randrange(10)

@@ -29,8 +29,7 @@ from tars_jax.agent.actions import (
 )
 from tars_jax.agent.functions import RECORDED
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.agent.platform_prompt import EXAMPLES
-from tars_jax.agent.platforms import PLATFORM_ACTIONS
+from tars_jax.agent.platform_prompt import EXAMPLES, PLATFORM_ACTIONS
 from tars_jax.data.texts import answered
 from tars_jax.sandbox.tools.forms import FUNCTIONS
 from tars_jax.tasks.games.catalog import game_names, load_game
@@ -44,7 +43,7 @@ _ASKS = ("How do I do this: {}", "What are the steps for this? {}", "Show me how
 
 
 def tutorials(seed: int = 0) -> Iterator[Trajectory]:
-    """All of them, in an order and with questions that the seed draws; always the same for the same seed."""
+    """All tutorials, in an order and with questions that the seed draws; always the same for the same seed."""
     rng = random.Random(f"tutorials {seed}")
     found = [*games(), *screens(), *tools(), *websites(rng)]
     rng.shuffle(found)

@@ -65,7 +65,7 @@ class BrowsingEnvironment(WebsiteEnvironment):
         self, resources: EnvironmentResources, questions: str | Sequence[Mapping[str, Any]] = "", question: str = "",
         interface: str = GUI, size: Sequence[int] = SIZE,
     ) -> None:  # fmt: skip
-        self._questions = chosen(questions, question)
+        self._questions = select_questions(questions, question)
         self._interface = check_interface(interface)
         self._encyclopedia: Encyclopedia | None = None
         self._question: BrowsingQuestion | None = None
@@ -89,7 +89,9 @@ class BrowsingEnvironment(WebsiteEnvironment):
 
     @staticmethod
     def verification(task: Task) -> Verification:
-        asked = drawn(chosen(task.options.get("questions", ""), task.options.get("question", "")), task)
+        asked = draw_question(
+            select_questions(task.options.get("questions", ""), task.options.get("question", "")), task
+        )
         return Verification("judge", asked.reference)
 
     @property
@@ -97,7 +99,7 @@ class BrowsingEnvironment(WebsiteEnvironment):
         return self._question.text if self._question else ""
 
     async def reset(self, task: Task) -> Observation:
-        asked = drawn(self._questions, task)
+        asked = draw_question(self._questions, task)
         encyclopedia = load_encyclopedia(asked.source, asked.names_seed)
         return await self.begin(task, asked, encyclopedia, f"{asked.source} {asked.names_seed}")
 
@@ -163,7 +165,7 @@ class BrowsingEnvironment(WebsiteEnvironment):
     reference_player = staticmethod(reference_move)
 
 
-def chosen(questions: str | Sequence[Mapping[str, Any]], question: str) -> tuple[BrowsingQuestion, ...]:
+def select_questions(questions: str | Sequence[Mapping[str, Any]], question: str) -> tuple[BrowsingQuestion, ...]:
     """Questions that episodes may have. Raises InputError where there are none, and for an id that there is not."""
     if not questions:
         raise InputError(
@@ -179,5 +181,5 @@ def chosen(questions: str | Sequence[Mapping[str, Any]], question: str) -> tuple
     return found
 
 
-def drawn(questions: Sequence[BrowsingQuestion], task: Task) -> BrowsingQuestion:
+def draw_question(questions: Sequence[BrowsingQuestion], task: Task) -> BrowsingQuestion:
     return random.Random(f"browsing {task.seed}").choice(questions)

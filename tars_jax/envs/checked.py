@@ -20,7 +20,7 @@ from tars_jax.agent.functions import check_space
 from tars_jax.environment import ActionSpace, Environment, EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs import checks
 from tars_jax.envs.own_thread import Outcome, OwnLoop, OwnThread, awaited
-from tars_jax.plugins import raised
+from tars_jax.plugins import describe_error
 from tars_jax.sandbox.browser import PageError, SandboxFailure
 
 DEFAULT_TIME_LIMIT_S = 60.0
@@ -33,7 +33,7 @@ class EpisodeMoment(Protocol):
 
     @property
     def bytes(self) -> int:
-        """That it takes on this machine's disk."""
+        """Bytes that it takes on this machine's disk."""
         ...
 
 
@@ -115,7 +115,7 @@ class CheckedEnvironment:
             given = await self._call("reset", reset, may_refuse=True)
             self._described = await self._call("reset", functools.partial(_describe, self._environment))
             self._check_description()
-            observation = checks.observation(f"reset of {self._name}", given, may_be_empty=self._may_be_empty)
+            observation = checks.check_observation(f"reset of {self._name}", given, may_be_empty=self._may_be_empty)
         self._playing = True
         return observation
 
@@ -127,7 +127,7 @@ class CheckedEnvironment:
         with self._broken_on_failure():
             step = functools.partial(self._environment.step, actions)
             given = await self._call("step", step)
-            transition = checks.transition(f"step of {self._name}", given, may_be_empty=self._may_be_empty)
+            transition = checks.check_transition(f"step of {self._name}", given, may_be_empty=self._may_be_empty)
         self._playing = not (transition.terminated or transition.truncated)
         return transition
 
@@ -139,7 +139,7 @@ class CheckedEnvironment:
             return None
         with self._broken_on_failure():
             given = await self._call("conclude", conclude)
-            transition = checks.transition(f"conclude of {self._name}", given, may_be_empty=True)
+            transition = checks.check_transition(f"conclude of {self._name}", given, may_be_empty=True)
         self._playing = False
         return transition
 
@@ -156,7 +156,7 @@ class CheckedEnvironment:
             given = await self._call("look", look)
             if given is None:
                 return None
-            return checks.observation(f"look of {self._name}", given, may_be_empty=True)
+            return checks.check_observation(f"look of {self._name}", given, may_be_empty=True)
 
     # ---- moments, of an environment that has `save_moment`, `open_moment`, `take_moment` and `drop_moment`
 
@@ -247,7 +247,7 @@ class CheckedEnvironment:
         if isinstance(error, EnvironmentFailure) or (may_refuse and isinstance(error, InputError)):
             raise error
         kind = error.kind if isinstance(error, SandboxFailure | PageError) else "exception"
-        said = raised(error) if kind == "exception" else str(error)
+        said = describe_error(error) if kind == "exception" else str(error)
         raise EnvironmentFailure(kind, f"{what} of {self._name} raised {said}"[:_LONGEST_MESSAGE]) from error
 
     @contextlib.contextmanager

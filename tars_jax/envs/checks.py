@@ -19,7 +19,7 @@ from tars_jax.environment import EnvironmentFailure, Observation, Transition
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def observation(call: str, given: Any, *, may_be_empty: bool = False) -> Observation:
+def check_observation(call: str, given: Any, *, may_be_empty: bool = False) -> Observation:
     """Raises EnvironmentFailure "observation" for what no policy can read, "protocol" for an info that is no JSON.
     `may_be_empty`: the instruction says it all."""
 
@@ -48,11 +48,12 @@ def observation(call: str, given: Any, *, may_be_empty: bool = False) -> Observa
     return given
 
 
-def transition(call: str, given: Any, *, may_be_empty: bool = False) -> Transition:
-    """With numpy's scalars as Python's. Raises EnvironmentFailure as `observation` does, and "reward" for no number."""
+def check_transition(call: str, given: Any, *, may_be_empty: bool = False) -> Transition:
+    """The transition with numpy's scalars as Python's. Raises EnvironmentFailure as `check_observation` does, and
+    "reward" for no number."""
     if not isinstance(given, Transition):
         raise EnvironmentFailure("protocol", f"{call} must give a Transition; got {type(given).__name__}")
-    observation(call, given.observation, may_be_empty=may_be_empty)
+    check_observation(call, given.observation, may_be_empty=may_be_empty)
     _check_json(call, given.info)
     if not isinstance(given.rewards, Mapping):
         message = f"rewards that a {call} gives must be numbers by name; got {given.rewards!r:.60}"

@@ -33,7 +33,7 @@ Loads = Callable[[str, Mapping[str, Any]], EnvironmentSpec]
 
 @dataclasses.dataclass(frozen=True)
 class CompositePart:
-    """One of the environments, and the options of its task."""
+    """A part of a composite: one of the environments, and the options of its task."""
 
     spec: EnvironmentSpec
     options: Mapping[str, Any]

@@ -18,7 +18,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.agent.actions import FUNCTIONS as GUI_ACTIONS
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall, Wait
-from tars_jax.agent.platforms import PLATFORM_ACTIONS
+from tars_jax.agent.platform_prompt import PLATFORM_ACTIONS
 from tars_jax.environment import BOTH, GUI, SDK, ActionSpace, Observation, Task, Transition
 from tars_jax.envs import shared_computers
 from tars_jax.envs.computer_episode import BegunComputer, SavedEpisode
@@ -29,7 +29,7 @@ from tars_jax.sandbox.computer.equipped.parts import ComputerSpec, check_parts
 from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.sandbox.failures import Broken, SandboxFailure
 from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS
-from tars_jax.sandbox.tools.forms import FUNCTIONS, Answer
+from tars_jax.sandbox.tools.forms import FUNCTIONS, ToolResult
 from tars_jax.sandbox.tools.mcp.spec import check_library, read_specs
 from tars_jax.tasks.computer import catalog
 
@@ -125,7 +125,8 @@ class ComputerEnvironment:
         return await self.reset_in_group(task, 1)
 
     async def reset_in_group(self, task: Task, size: int) -> Observation:
-        """One of `size` episodes of the task: without a desktop they begin from copies of one prepared computer."""
+        """Resets to one of `size` episodes of the task: without a desktop they begin from copies of one prepared
+        computer."""
         await self._end_episode()
         if self._computers is None:
             self._computers = shared_computers.acquire_at(self._at, self._kind)
@@ -143,7 +144,7 @@ class ComputerEnvironment:
         top = {
             path.partition("/")[0] + "/" * ("/" in path) for path in (*scene.files, *(f"{x}/" for x in scene.folders))
         }
-        return await self._observed(episode, "\n".join(sorted(top)), await episode.verdict(None))
+        return await self._observed(episode, "\n".join(sorted(top)), await episode.verify(None))
 
     async def step(self, actions: Sequence[Action]) -> Transition:
         episode = self._episode
@@ -167,7 +168,7 @@ class ComputerEnvironment:
         episode.count(waited=bool(actions) and all(isinstance(action, Wait) for action in actions))
         text = "\n".join(each for each in said if each) or ("finished" if ended else "")
         try:
-            wrong = await episode.verdict(answer)
+            wrong = await episode.verify(answer)
             success = not wrong
             observation = await self._observed(episode, text, wrong, image)
         except Broken as broken:  # by what the agent did: its own failure, and no reason to play again
@@ -239,15 +240,15 @@ class ComputerEnvironment:
             for moment in list(self._moments):
                 stack.push_async_callback(self.drop_moment, moment)
 
-    async def _do(self, episode: BegunComputer, action: Action) -> Answer:
+    async def _do(self, episode: BegunComputer, action: Action) -> ToolResult:
         if isinstance(action, ToolCall) and action.name == CHOOSE_FILES.name and isinstance(episode.screen, PageScreen):
-            return Answer(await episode.screen.choose_files(action.parameters))
+            return ToolResult(await episode.screen.choose_files(action.parameters))
         if isinstance(action, ToolCall):
             done = await episode.computer.call(action.name, action.parameters)
-            return done if done.text else Answer("(no output)", done.images)
+            return done if done.text else ToolResult("(no output)", done.images)
         if episode.screen is None:
-            return Answer(f"{action.name}: there is no screen")
-        return Answer(await episode.screen.act(action))
+            return ToolResult(f"{action.name}: there is no screen")
+        return ToolResult(await episode.screen.act(action))
 
     async def _observed(self, episode: BegunComputer, text: str, wrong: str, image: bytes = b"") -> Observation:
         state = await episode.state(wrong)

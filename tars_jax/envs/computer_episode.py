@@ -1,4 +1,4 @@
-"""One episode in a computer: its scene is set up, and its state read for the verdict."""
+"""One episode in a computer: its scene is set up, and its state verified."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class BegunComputer:
 
     @classmethod
     async def begin(cls, computer: ActsOnComputer, level: SceneLevel, seed: int) -> BegunComputer:
-        """In a computer with the files and programs of the level's scene, which ends with the episode.
+        """Begins an episode in a computer with the files and programs of the level's scene, which ends with the
+        episode.
 
         `seed`: of its page, if it has one. Raises InputError for what is not installed, SandboxFailure.
         """
@@ -71,7 +72,7 @@ class BegunComputer:
         """A turn is over."""
         self.turn, self.waited = (self.turn, self.waited + 1) if waited else (self.turn + 1, 0)
 
-    async def verdict(self, answer: str | None) -> str:
+    async def verify(self, answer: str | None) -> str:
         """Says what is still wrong. Where the task seems to be done, deleted things are sought in all places, too."""
         scene = self.level.scene
         seeking = [Sought.of(path, scene.files[path].data) for path in scene.deletes]
@@ -85,7 +86,7 @@ class BegunComputer:
         programs = {process.id: process.program for process in seen.processes}
         shown = tuple(DesktopWindow(title, programs.get(process or 0, "")) for title, process in seen.windows)
         requests = await self.site.requests() if self.site is not None else ()
-        return self.level.verdict(
+        return self.level.verify(
             SceneOutcome(seen.files, seen.folders, answer, shown, seen.processes, seen.ports, requests, seen.elsewhere)
         )  # fmt: skip
 
@@ -97,7 +98,7 @@ class BegunComputer:
         return state
 
     async def saved(self) -> SavedEpisode:
-        """This moment. Raises InputError where it cannot be had, SandboxFailure."""
+        """Saves this moment. Raises InputError where it cannot be had, SandboxFailure."""
         if not isinstance(self.computer, EquippedComputer):
             raise InputError("a moment must be one of a computer of this machine to be saved; got one far away")
         if self.site is not None:
@@ -126,7 +127,7 @@ class SavedEpisode:
 
     @property
     def bytes(self) -> int:
-        """That it takes on this machine's disk."""
+        """Bytes that it takes on this machine's disk."""
         return self.parts.bytes
 
     async def open(self) -> BegunComputer:

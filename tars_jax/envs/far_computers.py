@@ -8,12 +8,12 @@ import dataclasses
 from tars_jax import InputError
 from tars_jax.envs.computer_episode import fill
 from tars_jax.envs.group_starts import GroupStarts
-from tars_jax.envs.room import with_room
+from tars_jax.envs.quota_retry import retry_on_quota
 from tars_jax.sandbox.address import SandboxAddress
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient
-from tars_jax.sandbox.service.computers.far import FarComputer, open_far
+from tars_jax.sandbox.service.computers.far_computer import FarComputer, open_far
 from tars_jax.tasks.computer.scene import ComputerScene
 
 PATIENCE_S = 60.0  # that a service may be away, within the time of a reset or a step
@@ -44,7 +44,7 @@ class FarComputers:
 
     async def _filled(self, client: ComputerClient, spec: ComputerSpec, scene: ComputerScene) -> FarComputer:
         try:
-            computer = await with_room(lambda: open_far(client, spec), self.groups.give_up_one)
+            computer = await retry_on_quota(lambda: open_far(client, spec), self.groups.give_up_one)
         except SandboxFailure as failure:
             if failure.kind == "held":  # without one session nothing can be played
                 raise InputError(f"sandbox.key_file must be of an owner with more sessions; {failure}") from failure
@@ -78,7 +78,7 @@ class _PreparedSession:
     computer: FarComputer
 
     async def open(self) -> FarComputer:
-        return await with_room(self.computer.forked, self.groups.give_up_one)
+        return await retry_on_quota(self.computer.forked, self.groups.give_up_one)
 
     async def remove(self) -> None:
         await self.computer.close()

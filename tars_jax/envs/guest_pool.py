@@ -8,7 +8,7 @@ import logging
 from tars_jax import InputError
 from tars_jax.envs.computer_episode import fill
 from tars_jax.sandbox.address import SandboxAddress, host_and_port
-from tars_jax.sandbox.computer.equipped.bare import BareComputer, GuestLease
+from tars_jax.sandbox.computer.equipped.bare import BareComputer, LeasedGuest
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.computer.scene import ComputerScene
@@ -76,10 +76,10 @@ class GuestPool:
                 self.give_back(name)
             raise
 
-    async def _taken(self, name: str) -> GuestLease:
+    async def _taken(self, name: str) -> LeasedGuest:
         try:
             async with asyncio.timeout(None if self._answered else FIRST_S):
-                lease = await GuestLease.take(*host_and_port(name), self._token)
+                lease = await LeasedGuest.take(*host_and_port(name), self._token)
         except TimeoutError as error:
             raise SandboxFailure("guest", f"it did not answer in {FIRST_S:g} s") from error
         except SandboxFailure as failure:
@@ -98,10 +98,10 @@ class GuestPool:
         """Leases end with their episodes."""
 
 
-class _PoolLease(GuestLease):
+class _PoolLease(LeasedGuest):
     """Its end gives the guest back to the pool."""
 
-    def __init__(self, lease: GuestLease, pool: GuestPool, name: str) -> None:
+    def __init__(self, lease: LeasedGuest, pool: GuestPool, name: str) -> None:
         super().__init__(lease.remote, lease.name, lease.word, lease._renewing)
         self._pool = pool
 

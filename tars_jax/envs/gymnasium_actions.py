@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 from tars_jax import InputError
 from tars_jax.agent.actions import NAME_PATTERN
-from tars_jax.agent.schemas import described
+from tars_jax.agent.schemas import describe_schema
 from tars_jax.agent.value_patterns import character_class
 from tars_jax.environment import Function
 
@@ -70,7 +70,7 @@ class ActFunction:
             raise InputError(f"a parameter of act must be one of {', '.join(properties)}; got {unknown[0]!r:.60}")
         for name, schema in properties.items():
             if not self._validator.evolve(schema=schema).is_valid(arguments.get(name)):
-                raise InputError(f"{name} must be {described(schema, {})}; got {arguments.get(name)!r:.60}")
+                raise InputError(f"{name} must be {describe_schema(schema, {})}; got {arguments.get(name)!r:.60}")
 
 
 def _count(name: str, space: spaces.Space[Any]) -> int:

@@ -14,8 +14,8 @@ from tars_jax import InputError
 from tars_jax.agent.actions import CallUser, Finished
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs.gymnasium_actions import ActFunction
-from tars_jax.envs.gymnasium_observations import is_readable, picture, plain, shows_picture, written
-from tars_jax.envs.gymnasium_specs import OWN_OPTIONS, check_options, find_spec, made, refused, renders
+from tars_jax.envs.gymnasium_observations import is_readable, observation_json, observation_text, picture, shows_picture
+from tars_jax.envs.gymnasium_specs import OWN_OPTIONS, check_options, find_spec, make_env, renders, spec_error
 
 _SEEDS = 2**32  # what generators of numpy's older kind take; even seeds stay even
 _HIGHLIGHT = re.compile(r"(?:\x1b\[[0-9;]*m)+([^\x1b]*)(?:\x1b\[0m)+")  # how text renderings mark a place
@@ -62,14 +62,14 @@ class GymnasiumEnvironment:
         own = (size, text, action_names, success_return, instruction)
         check_options(id, dict(zip(OWN_OPTIONS, own, strict=True)))
         self._id, self._size = id, (size, size) if isinstance(size, int) else size
-        self._env = made(id, spec, make_kwargs)
+        self._env = make_env(id, spec, make_kwargs)
         space = self._env.observation_space
         readable, observed = is_readable(space), shows_picture(space)
         asked = size is not None or text is False
         if "render_mode" not in make_kwargs and not observed and (asked or not readable) and renders(id, spec):
             self._env.close()
             make_kwargs["render_mode"] = "rgb_array"
-            self._env = made(id, spec, make_kwargs)
+            self._env = make_env(id, spec, make_kwargs)
         mode = make_kwargs.get("render_mode")
         if text and not readable:
             raise InputError(
@@ -105,7 +105,7 @@ class GymnasiumEnvironment:
             self._last = self._env.reset(seed=task.seed % _SEEDS)
             return self._observation()
         except gymnasium.error.DependencyNotInstalled as error:
-            raise refused(self._id, error) from error
+            raise spec_error(self._id, error) from error
 
     def step(self, actions: Sequence[Any]) -> Transition:
         """A call that the space has no action for changes nothing, and the next observation says why."""
@@ -140,12 +140,15 @@ class GymnasiumEnvironment:
 
     def _observation(self, remarks: Sequence[str] = ()) -> Observation:
         seen, info = self._last
-        lines = [*remarks, *([written(self._env.observation_space, seen)] if self._text else [])]
+        lines = [*remarks, *([observation_text(self._env.observation_space, seen)] if self._text else [])]
         frame = self._env.render() if self._renders else None
         if isinstance(frame, str):
             lines.append(_HIGHLIGHT.sub(r"[\1]", frame).strip("\n"))
         text = "\n".join(lines)
-        about = {"state": {"observation": plain(seen), "info": plain(info)}, "return": self._return}
+        about = {
+            "state": {"observation": observation_json(seen), "info": observation_json(info)},
+            "return": self._return,
+        }
         if self._observes:
             frame = picture(self._env.observation_space, seen)
         if isinstance(frame, np.ndarray):

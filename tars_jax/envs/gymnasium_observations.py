@@ -21,7 +21,7 @@ def is_readable(space: spaces.Space[Any]) -> bool:
     return 0 < _numbers(space) <= MOST_NUMBERS
 
 
-def written(space: spaces.Space[Any], value: Any) -> str:
+def observation_text(space: spaces.Space[Any], value: Any) -> str:
     """An observation as text, without its pictures: a dictionary's entries by name, on a line each.
 
     A number takes the same width whatever its value: four digits of the largest that its bounds allow, zeros in front,
@@ -29,10 +29,10 @@ def written(space: spaces.Space[Any], value: Any) -> str:
     """
     if isinstance(space, spaces.Dict):
         entries = [(name, inner) for name, inner in space.spaces.items() if not is_picture(inner)]
-        return "\n".join(f"{name}: {written(inner, value[name])}" for name, inner in entries)
+        return "\n".join(f"{name}: {observation_text(inner, value[name])}" for name, inner in entries)
     if isinstance(space, spaces.Tuple):
         parts = zip(space.spaces, value, strict=True)
-        return "; ".join(written(inner, part) for inner, part in parts if not is_picture(inner))
+        return "; ".join(observation_text(inner, part) for inner, part in parts if not is_picture(inner))
     if isinstance(space, spaces.Text):
         return str(value)
     low, high = _bounds(space)
@@ -56,16 +56,17 @@ def _written(number: float, low: float, high: float, whole: bool) -> str:
     return format(round(number, decimals) + 0.0, f"{sign}0{width}.{decimals}f")
 
 
-def plain(value: Any) -> Any:
-    """As JSON, for verification: arrays as lists if they are small; what is neither small nor JSON is left out."""
+def observation_json(value: Any) -> Any:
+    """An observation as JSON, for verification: arrays as lists if they are small; what is neither small nor JSON is
+    left out."""
     if isinstance(value, Mapping):
-        return {str(name): kept for name, each in value.items() if (kept := plain(each)) is not None}
+        return {str(name): kept for name, each in value.items() if (kept := observation_json(each)) is not None}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray):
-        return plain(value.tolist()) if value.size <= MOST_NUMBERS else None
+        return observation_json(value.tolist()) if value.size <= MOST_NUMBERS else None
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value] if len(value) <= MOST_NUMBERS else None
+        return [observation_json(each) for each in value] if len(value) <= MOST_NUMBERS else None
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, str | int | float) else None

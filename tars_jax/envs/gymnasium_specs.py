@@ -35,7 +35,7 @@ def find_spec(id: str) -> EnvSpec:
             importlib.import_module(module)
         return gymnasium.spec(name)
     except (ImportError, gymnasium.error.Error) as error:
-        raise refused(id, error) from error
+        raise spec_error(id, error) from error
 
 
 def check_options(id: str, options: Mapping[str, Any]) -> None:
@@ -67,7 +67,7 @@ def episode_steps(id: str, options: Mapping[str, Any]) -> int:
 
 
 def episode_limit(id: str, options: Mapping[str, Any]) -> int | None:
-    """By its options, its registration, or what is made; None: there is none."""
+    """The step limit of episodes, by options, registration, or the environment that is made; None: there is none."""
     given = options.get("max_episode_steps")
     limit = given if given is not None else find_spec(id).max_episode_steps
     if limit is None or limit < 0:  # gymnasium's word for none
@@ -84,7 +84,7 @@ def success_return(id: str, options: Mapping[str, Any]) -> float | None:
 
 @functools.lru_cache(maxsize=64)
 def _limit_of_made(id: str, make_kwargs: str) -> int | None:
-    env = made(id, find_spec(id), json.loads(make_kwargs))
+    env = make_env(id, find_spec(id), json.loads(make_kwargs))
     try:
         while isinstance(env, gymnasium.Wrapper):
             if isinstance(env, gymnasium.wrappers.TimeLimit):
@@ -96,24 +96,24 @@ def _limit_of_made(id: str, make_kwargs: str) -> int | None:
         env.close()
 
 
-def made(id: str, spec: EnvSpec, make_kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
+def make_env(id: str, spec: EnvSpec, make_kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
     """A class need not have heard of a render_mode of None."""
     kwargs = {name: value for name, value in make_kwargs.items() if name != "render_mode" or value is not None}
     try:
         return gymnasium.make(spec, **kwargs)
     except (ImportError, gymnasium.error.Error, TypeError, ValueError) as error:
-        raise refused(id, error) from error
+        raise spec_error(id, error) from error
 
 
 def renders(id: str, spec: EnvSpec) -> bool:
     try:
         made_by = load_env_creator(spec.entry_point) if isinstance(spec.entry_point, str) else spec.entry_point
     except (ImportError, gymnasium.error.Error) as error:
-        raise refused(id, error) from error
+        raise spec_error(id, error) from error
     return "rgb_array" in (getattr(made_by, "metadata", {}).get("render_modes") or ())
 
 
-def refused(id: str, error: Exception) -> InputError:
+def spec_error(id: str, error: Exception) -> InputError:
     namespace = id.rpartition(":")[2].rpartition("/")[0]
     said = re.sub(r"\x1b\[[0-9;]*m", "", str(error)) or type(error).__name__
     if isinstance(error, gymnasium.error.NamespaceNotFound) and namespace in _PACKAGES:

@@ -60,7 +60,7 @@ class ProgramEnd:
 
     @property
     def how(self) -> str:
-        """In words, for a failure."""
+        """The end in words, for a failure."""
         said = self.output.strip()[-500:]
         ended = "had to be ended, as its time was over" if self.status is None else f"ended with {self.status}"
         return f"it {ended}" + (f"; its last words: {said}" if said else "; it said nothing")
@@ -78,7 +78,7 @@ class Harness:
         self._files: dict[str, File] = {}  # what every episode begins with
 
     async def play(self, task: Task, policy: PolicyAccess) -> ProgramEnd:
-        """One episode to its end. Raises InputError for an isolation that does not work here, SandboxFailure, and
+        """Plays one episode to its end. Raises InputError for an isolation that does not work here, SandboxFailure, and
         EnvironmentFailure for a command that cannot be started, or a reward that is none."""
         from tars_jax.envs import shared_computers  # here, as the registry knows this file whatever is played
         from tars_jax.sandbox.computer.forwarding import PortForward

@@ -15,8 +15,8 @@ from tars_jax import InputError
 from tars_jax.json_fields import Fields
 from tars_jax.sandbox.computer.home import MOST_BYTES, File
 from tars_jax.sandbox.computer.spec import ContainerSpec
-from tars_jax.tables import RECORD_FILES, records_of
-from tars_jax.tasks.prompts import Dealt, Sides
+from tars_jax.tasks.prompts import RowSplit, Sides
+from tars_jax.tasks.prompts.record_files import RECORD_FILES, records_of
 from tars_jax.tasks.splits import EVAL, split_of, without_split
 
 FILE, HTTP, EXIT_CODE = REWARDS = ("file", "http", "exit_code")
@@ -142,7 +142,7 @@ class TaskRows:
 
     def __init__(self, data: str, evaluation_data: str, sides: Sides) -> None:
         """Raises InputError that names file and line of what is none."""
-        self.dealt, self._rows = Dealt(sides), list[dict[str, Any]]()
+        self.dealt, self._rows = RowSplit(sides), list[dict[str, Any]]()
         for file, side in ((data, ""), (evaluation_data, EVAL)):
             for where, record in records_of(Path(file)) if file else ():
                 row = without_split(record)

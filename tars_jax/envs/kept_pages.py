@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
-from tars_jax.envs.room import with_room
+from tars_jax.envs.quota_retry import retry_on_quota
 from tars_jax.sandbox.browser import ActsOnPage, InputEvent, OpensPages, PageObservation, Site
 
 _Kind = tuple[Site, bool, tuple[int, int] | None, tuple[str, ...]]
@@ -48,7 +48,7 @@ class KeptPages:
             if page is None:
                 while self._waiting and self._used + len(self._waiting) > self._most:
                     await self._give_up_one()
-                page = await with_room(
+                page = await retry_on_quota(
                     functools.partial(
                         self._opener.open_page, site, single_canvas=single_canvas, size=size, network=network
                     ),

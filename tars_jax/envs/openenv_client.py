@@ -22,7 +22,7 @@ from tars_jax import InputError
 from tars_jax.agent import check_space
 from tars_jax.agent.actions import FUNCTIONS
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task, Transition
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 from tars_jax.sandbox.tools.names import folded, free_name
 from tars_jax.web.client import NO_ANSWER, NOT_IN_FORM, failing_as, http_client
 
@@ -143,7 +143,7 @@ class OpenEnvEnvironment:
         if said == "error":
             raise EnvironmentFailure("exception", f"{self._address} answered {kind} with {given.get('message')!s:.300}")
         if said != "observation":
-            raise EnvironmentFailure("protocol", f"{self._address} answered {kind} with {said} {shown(given)}")
+            raise EnvironmentFailure("protocol", f"{self._address} answered {kind} with {said} {short_repr(given)}")
         return given
 
     def _away(self, why: str) -> EnvironmentFailure:

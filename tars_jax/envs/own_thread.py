@@ -26,7 +26,8 @@ class OwnThread:
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def submit(self, call: Callable[[], Any]) -> concurrent.futures.Future[Outcome]:
-        """Its future never raises: a StopIteration, for one, would not get through an asyncio future."""
+        """Runs a call in the thread. Its future never raises: a StopIteration, for one, would not get through an
+        asyncio future."""
         future: concurrent.futures.Future[Outcome] = concurrent.futures.Future()
         self._calls.put((call, future))
         return future
@@ -55,7 +56,8 @@ class OwnLoop:
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def submit(self, call: Callable[[], Awaitable[Any]]) -> concurrent.futures.Future[Outcome]:
-        """Its future never raises, and is done when the coroutine is, also after a `cancel`."""
+        """Runs a coroutine in the loop. Its future never raises, and is done when the coroutine is, also after a
+        `cancel`."""
         future: concurrent.futures.Future[Outcome] = concurrent.futures.Future()
         future.set_running_or_notify_cancel()  # whoever stops waiting for it does not cancel it
         self._loop.call_soon_threadsafe(self._begin, call, future)

@@ -35,15 +35,14 @@ from tars_jax.agent.actions import (
     Type,
     Wait,
 )
-from tars_jax.agent.platforms import PLATFORM_ACTIONS
+from tars_jax.agent.platform_prompt import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs.phone_devices import PACKAGES, LeasedPhone, lease
 from tars_jax.envs.phone_state import CALLS, COLUMNS, CONTACTS, StoredOnPhone, read_stored
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.phone import Phone, PhoneConfig
 from tars_jax.sandbox.phone.adb import load_adbutils
-from tars_jax.sandbox.phone.adb_server import find_adb
-from tars_jax.sandbox.phone.shared_server import SHARED_SERVER
+from tars_jax.sandbox.phone.adb_server import SHARED_SERVER, find_adb
 from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.tasks.phone import catalog
@@ -117,7 +116,7 @@ class PhoneEnvironment:
             raise InputError(f"sandbox.phones must have {stored.missing[0]}; {self._phone.serial} has not")
         self._name, self._scene = self.draw(task.seed, stored.state)
         self._done = self._scrolled = 0
-        return await self._observed("", self._verdict(stored))
+        return await self._observed("", self._verify(stored))
 
     async def step(self, actions: Sequence[Action]) -> Transition:
         assert self._held is not None and self._scene is not None  # the guard resets before it steps
@@ -135,7 +134,7 @@ class PhoneEnvironment:
                 said.append(f"{action.name}: {error}")
         if self._serials:
             await self._phone.settle()
-        wrong = self._verdict(await self._stored(answer))
+        wrong = self._verify(await self._stored(answer))
         observation = await self._observed("\n".join(said), wrong)
         return Transition(observation, float(not wrong), ended or not wrong, success=not wrong)
 
@@ -148,10 +147,10 @@ class PhoneEnvironment:
     async def _stored(self, answer: str | None) -> StoredOnPhone:
         return await read_stored(self._phone, DEVICE_PROVIDERS if self._serials else tuple(COLUMNS), answer)
 
-    def _verdict(self, stored: StoredOnPhone) -> str:
+    def _verify(self, stored: StoredOnPhone) -> str:
         """Says what is wrong; something that an agent has made unreadable is."""
         assert self._scene is not None
-        return f"{stored.missing[0]} does not answer" if stored.missing else self._scene.verdict(stored.state)
+        return f"{stored.missing[0]} does not answer" if stored.missing else self._scene.verify(stored.state)
 
     async def _do(self, phone: Phone, action: Action) -> None:
         def place(point: Point | None) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from typing import TextIO
 from tars_jax import InputError
 from tars_jax.sandbox.phone import Phone, PhoneConfig
 from tars_jax.sandbox.phone.failures import ADB_SERVER, NO_DEVICE, UNAUTHORIZED, SandboxFailure
-from tars_jax.sandbox.phone.holding import hold
+from tars_jax.sandbox.phone.phone_lock import lock_phone
 
 PATIENCE_S = 40.0  # for a phone that is free and well, within the time of a reset
 LOOK_S = 0.5
@@ -50,7 +50,7 @@ async def lease(serials: Sequence[str], packages: Sequence[str]) -> LeasedPhone:
     while True:
         failures: list[SandboxFailure] = []
         for serial in serials:
-            if (lock := hold(serial)) is None:
+            if (lock := lock_phone(serial)) is None:
                 continue
             try:
                 phone = await Phone(PhoneConfig(serial=serial)).start()

@@ -29,7 +29,7 @@ LEVEL = 1
 
 
 class PhoneSuite:
-    """One stand-in at a time, new for each task that is set up; the same seed has the same contacts and notes.
+    """Tasks on one stand-in at a time, new for each task that is set up; the same seed has the same contacts and notes.
 
     Args:
       size: (width, height) of the screen in pixels.
@@ -79,7 +79,7 @@ class PhoneSuite:
 
 @dataclasses.dataclass(frozen=True)
 class SceneTask:
-    """One instance; an answer is what `answer` said last."""
+    """An instance of a task; its answer is what `answer` said last."""
 
     suite: PhoneSuite
     scene: catalog.PhoneScene
@@ -99,7 +99,7 @@ class SceneTask:
         answer = environment.answer or None if self.scene.wanted.answer is not None else None
         state = (await read_stored(environment.phone, answer=answer)).state
         notes = tuple((title, text.removesuffix("\n")) for title, text in state.notes)  # `input_text` ends with Enter
-        return float(not self.scene.verdict(dataclasses.replace(state, notes=notes)))
+        return float(not self.scene.verify(dataclasses.replace(state, notes=notes)))
 
 
 def _titled(name: str) -> str:

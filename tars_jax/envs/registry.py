@@ -21,8 +21,8 @@ from tars_jax.envs.composite import composite_spec
 from tars_jax.envs.harness import NAME as HARNESS
 from tars_jax.envs.harness import Harness
 from tars_jax.envs.harness_options import read_options
-from tars_jax.envs.prompts import NAME as PROMPTS
-from tars_jax.envs.prompts import prompts_spec
+from tars_jax.envs.prompt_dataset import NAME as PROMPTS
+from tars_jax.envs.prompt_dataset import prompts_spec
 from tars_jax.envs.registration import register_with_gymnasium
 from tars_jax.envs.spec import EnvironmentResources, EnvironmentSpec, spec_of
 from tars_jax.plugins import Plugins
@@ -105,7 +105,7 @@ def environments_in(names: str) -> tuple[str, ...]:
 
 
 def written_environments(names: str) -> tuple[str, ...]:
-    """The same as they are written, a collection by its name."""
+    """Names of environments as they are written, a collection by its name."""
     return (names,) if Path(names, "game.json").is_file() else tuple(name.strip() for name in names.split(","))
 
 

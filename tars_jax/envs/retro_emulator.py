@@ -109,7 +109,7 @@ class Emulator:
         return await self._ask({"state": state})
 
     async def play(self, frames: Sequence[Sequence[str]]) -> EmulatorFrame:
-        """On, with the buttons held in each frame. Raises EnvironmentFailure where the emulator is gone."""
+        """Plays frames with these buttons held in each. Raises EnvironmentFailure where the emulator is gone."""
         return await self._ask({"buttons": frames})
 
     async def close(self) -> None:

@@ -130,7 +130,7 @@ def acquire(kind: str, forks: str = "auto") -> NearComputers:
 
 
 def acquire_at(address: SandboxAddress | None, kind: str) -> ComputerPlace:
-    """The same, wherever they are. Raises InputError for a kind of isolation of a place that has its own."""
+    """Acquires computers, wherever they are. Raises InputError for a kind of isolation of a place that has its own."""
     if address is None or not (address.service or address.guests):
         return acquire(kind)
     if kind != "auto":
@@ -143,7 +143,7 @@ def acquire_at(address: SandboxAddress | None, kind: str) -> ComputerPlace:
 
 
 def discard(computers: ComputerPlace) -> None:
-    """They failed: whoever asks from now on gets others."""
+    """Discards computers that failed: whoever asks from now on gets others."""
     loop = asyncio.get_running_loop()
     for of_loop in (_near.get(loop, {}), _far.get(loop, {})):
         _forget(of_loop, computers)

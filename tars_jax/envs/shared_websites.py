@@ -69,7 +69,7 @@ class SharedWebsites:
             self._waiting = []
 
     def discard(self) -> None:
-        """Its computers failed: whoever asks from now on gets others."""
+        """Discards websites whose computers failed: whoever asks from now on gets others."""
         shared_computers.discard(self._computers)
         of_loop = _shared.get(asyncio.get_running_loop(), {})
         for kind, each in list(of_loop.items()):

@@ -39,7 +39,7 @@ class EnvironmentResources:
         return self.open_pages()
 
     def of_another_loop(self, loop: asyncio.AbstractEventLoop) -> EnvironmentResources:
-        """The same for whoever has an event loop of its own, while the browsers run on `loop`."""
+        """The resources for an environment with an event loop of its own, while the browsers run on `loop`."""
         return dataclasses.replace(self, open_pages=lambda: PagesOfAnotherLoop(self.pages("an environment"), loop))
 
 

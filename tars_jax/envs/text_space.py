@@ -22,7 +22,7 @@ from gymnasium.vector.utils.shared_memory import (
 
 from tars_jax import InputError
 from tars_jax.agent import Response, format_response
-from tars_jax.agent.chance import random_action
+from tars_jax.agent.random_player import random_action
 from tars_jax.environment import ActionSpace
 
 MOST_BYTES = 2**18  # of a text in shared memory, for each environment

@@ -122,7 +122,7 @@ class WebsiteEnvironment:
 
 
 async def _soon(page: ActsOnPage, statement: str) -> None:
-    """When time goes on, so that whoever lets it sees the document that follows."""
+    """Runs a statement once time goes on, so that whoever lets it go on sees the document that follows."""
     await page.evaluate(f"setTimeout(() => {{ {statement} }}, 0), 0")
 
 

@@ -28,13 +28,13 @@ from tars_jax import InputError
 from tars_jax.agent import Response, parse_response
 from tars_jax.agent.actions import Action, CallUser, Finished, Navigate, Point, ToolCall
 from tars_jax.agent.calls import call_of
-from tars_jax.agent.platforms import PLATFORM_ACTIONS
+from tars_jax.agent.platform_prompt import PLATFORM_ACTIONS
 from tars_jax.environment import BOTH, GUI, INTERFACES, SDK, Observation, Task, Transition
 from tars_jax.envs import shared_websites
 from tars_jax.envs.computer_screen import PageScreen
 from tars_jax.envs.interfaces import check_interface, space_of
 from tars_jax.envs.website_players import CONTROLS, reference_move
-from tars_jax.envs.website_requests import REQUEST, answered, introduction
+from tars_jax.envs.website_requests import REQUEST, answer_request, introduction
 from tars_jax.plugins import Plugins
 from tars_jax.sandbox.computer.equipped.page import ComputerPage
 from tars_jax.sandbox.failures import SandboxFailure
@@ -81,7 +81,7 @@ class WebsiteAppEnvironment:
     ) -> None:  # fmt: skip
         self._interface = check_interface(interface)
         self.action_space = SPACES[interface]
-        self._tasks = chosen(tasks, task, sites)
+        self._tasks = select_tasks(tasks, task, sites)
         self._sites: dict[str, Website] = {name: load_website(name) for name in {each.site for each in self._tasks}}
         for each in self._tasks:
             _check_task(each, self._sites[each.site])
@@ -103,7 +103,7 @@ class WebsiteAppEnvironment:
     @staticmethod
     def max_steps(options: Mapping[str, Any]) -> int:
         """The largest budget among the tasks that may come."""
-        asked = chosen(options.get("tasks", ""), options.get("task", ""), options.get("sites", ()))
+        asked = select_tasks(options.get("tasks", ""), options.get("task", ""), options.get("sites", ()))
         return max(each.max_steps for each in asked)
 
     reference_player = staticmethod(reference_move)
@@ -117,7 +117,7 @@ class WebsiteAppEnvironment:
         if self._websites is None:
             self._websites = shared_websites.acquire(self._kind)
         websites = self._websites
-        self._task = asked = drawn(self._tasks, task.seed)
+        self._task = asked = draw_task(self._tasks, task.seed)
         site = self._sites[asked.site]
         try:
             self._session = session = await websites.take(site, asked.seed)
@@ -179,7 +179,7 @@ class WebsiteAppEnvironment:
     async def _do(self, session: WebsiteSession, action: Action) -> str:
         screen, site = self._screen, session.site
         if isinstance(action, ToolCall):
-            return await answered(session, action.parameters)
+            return await answer_request(session, action.parameters)
         if screen is None:
             return f"{action.name}: there is no screen"
         if isinstance(action, Navigate):
@@ -217,7 +217,7 @@ def _today() -> datetime.date:
     return datetime.datetime.now(datetime.UTC).date()
 
 
-def chosen(
+def select_tasks(
     tasks: str | Sequence[Mapping[str, Any]], task: str = "", sites: Sequence[str] = ()
 ) -> tuple[WebsiteTask, ...]:
     """The tasks that may come. Raises InputError where there are none."""
@@ -231,7 +231,7 @@ def chosen(
     return found
 
 
-def drawn(tasks: Sequence[WebsiteTask], seed: int) -> WebsiteTask:
+def draw_task(tasks: Sequence[WebsiteTask], seed: int) -> WebsiteTask:
     """The one of a seed: none that is held out where a seed to train on draws, and none to train on where tasks are
     evaluated, unless all that may come are of the other side."""
     side = [each for each in tasks if each.split in ("", split_of_seed(seed))]

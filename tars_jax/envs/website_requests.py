@@ -34,7 +34,7 @@ def introduction(site: Website, first_page: str) -> str:
     return f"{site.title or site.name} at {site.origin}; its first page is {first_page}"
 
 
-async def answered(session: WebsiteSession, given: Mapping[str, Any]) -> str:
+async def answer_request(session: WebsiteSession, given: Mapping[str, Any]) -> str:
     """The site's answer to a call of `REQUEST`. Raises SandboxFailure where its computer failed."""
     path, kind = str(given["path"]), str(given.get("content_type", ""))
     path = path.removeprefix(session.site.origin) if session.site.is_here(path) else path

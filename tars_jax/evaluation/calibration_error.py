@@ -69,7 +69,8 @@ def reliability_of(probabilities: Sequence[float], solved: Sequence[bool]) -> Re
 
 
 def calibration_error(probabilities: Sequence[float], solved: Sequence[bool], bins: int = BINS) -> CalibrationError:
-    """With bins of equal width: ECE = sum_b n_b / n |mean p in b - share solved in b|. All 0 without any.
+    """The expected calibration error over bins of equal width: ECE = sum_b n_b / n |mean p in b - share solved in b|.
+    All 0 without any.
 
     Source: Guo et al., "On calibration of modern neural networks" (arXiv 1706.04599); G. Brier, 1950.
     """

@@ -19,10 +19,10 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from tars_jax import InputError
 from tars_jax.evaluation.curves import DASHES, Curve, points_of, smooth, spread
+from tars_jax.evaluation.figures import COLORS
 from tars_jax.evaluation.scores import RETURN, Score
 from tars_jax.training.metrics import MetricsRow
 
-_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito: for all eyes
 _COLUMNS = 3
 _LEGEND_WIDTH = 120  # characters of a line: a setting may differ from others in many fields
 _LEGEND_LINE = 0.17  # inches
@@ -156,4 +156,4 @@ def _finish(axes: Axes, title: str, note: str) -> None:
 
 
 def _colored(settings: Mapping[str, Sequence[FinishedRun]]) -> list[tuple[str, tuple[str, Sequence[FinishedRun]]]]:
-    return [(_COLORS[number % len(_COLORS)], item) for number, item in enumerate(settings.items())]
+    return [(COLORS[number % len(COLORS)], item) for number, item in enumerate(settings.items())]

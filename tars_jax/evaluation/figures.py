@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BudgetCurve = Mapping[int, Estimate]  # step budget -> score
-_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito: for all eyes
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito: for all eyes
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _TITLE = 34  # letters of the title that fit above one panel
 _OF_VERDICT = {"holds": "#009e73", "does not hold": "#d55e00", "undecided": "0.5"}
@@ -58,7 +58,7 @@ def draw_budgets(curves: Mapping[str, BudgetCurve], unit: str, title: str) -> Fi
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
     for number, (name, curve) in enumerate(curves.items()):
-        budgets, color = list(curve), _COLORS[number % len(_COLORS)]
+        budgets, color = list(curve), COLORS[number % len(COLORS)]
         lows, highs = ([each[side] for each in curve.values()] for side in (1, 2))
         axes.fill_between(budgets, lows, highs, color=color, alpha=0.15, linewidth=0)
         marker = _MARKERS[number % len(_MARKERS)]
@@ -97,7 +97,7 @@ def draw_trend(result: Mapping[str, Any]) -> Figure:
 
 def _draw_curves(axes: Axes, name: str, result: Mapping[str, Any]) -> None:
     x = result["notes"].get("x")
-    for color, (side, curves) in zip(_COLORS, result["curves"].items(), strict=False):
+    for color, (side, curves) in zip(COLORS, result["curves"].items(), strict=False):
         if name not in curves:
             continue
         lines = np.asarray(curves[name], float)

@@ -36,7 +36,7 @@ class FlywheelRun:
 
     @classmethod
     def of(cls, result: Mapping[str, Any], file: Path) -> Self:
-        """From a run's result.json. Raises InputError where that is no flywheel's."""
+        """Reads a run's result.json. Raises InputError where that is no flywheel's."""
         try:
             cycles = {int(cycle["number"]): cycle for cycle in result["cycles"]}
             routed = {number: cycle["routed"] for number, cycle in cycles.items()}
@@ -128,7 +128,8 @@ def gains(groups: Mapping[str, Sequence[FlywheelRun]], measure: str) -> dict[str
 
 
 def table(groups: Mapping[str, Sequence[FlywheelRun]]) -> str:
-    """In Markdown: each setting's mean by cycle, its rise, and how far the flywheel is ahead of it at the end."""
+    """The comparison in Markdown: each setting's mean by cycle, its rise, and how far the flywheel is ahead of it at
+    the end."""
     parts, lead = [], leading(groups)
     ahead_of = "flywheel ahead by" if lead == FLYWHEEL else f"{lead} ahead by"
     for measure in (SHARE, SUCCESS):
@@ -149,7 +150,7 @@ def table(groups: Mapping[str, Sequence[FlywheelRun]]) -> str:
     return "\n\n".join(parts)
 
 
-def draw(groups: Mapping[str, Sequence[FlywheelRun]], title: str) -> Figure:
+def draw_figure(groups: Mapping[str, Sequence[FlywheelRun]], title: str) -> Figure:
     """A panel of each measure: means with 95% intervals, a thin line a seed."""
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     if title:

@@ -26,7 +26,7 @@ from tars_jax.judges.labels import Labelled
 
 @dataclasses.dataclass(frozen=True)
 class JudgedLabel:
-    """One labelled trajectory and what the judge said of it."""
+    """A labelled trajectory and the judge's verdict on it."""
 
     labelled: Labelled
     solved: bool  # by the label
@@ -93,7 +93,7 @@ class JudgeAgreement:
         return found
 
     def table(self, name: str) -> str:
-        """In Markdown: the judge and its baselines, then the judge by agent, by site and by length."""
+        """The agreement in Markdown: the judge and its baselines, then the judge by agent, by site and by length."""
         head = (
             "", "n", "precision", "recall", "F1", "95%", "false positives", "unreadable", "precision, 95%",
             "recall, 95%", "cannot say",

@@ -161,7 +161,7 @@ def verdict(result: Mapping[str, Any], counted: ScoreWording = ScoreWording()) -
 
 
 def beside_the_curve(data: ReportData) -> str:
-    """Why success in training ends below the headline, where it does and a curriculum picked what was trained on."""
+    """Explains why success in training ends below the headline, where it does and a curriculum picked the levels."""
     picks, score = data.result.get("curriculum"), Score.of_result(data.result)
     _, success = points_of(data.metrics, Series("ppo", "success"))
     if not picks or score.measure != SUCCESS or not len(success):

@@ -21,7 +21,7 @@ _FEWEST = 2  # returns of each side, below which there is no interval
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """One measure of the episodes before and after, with 95% intervals; both sides hold episodes."""
+    """A score: one measure of the episodes before and after, with 95% intervals; both sides hold episodes."""
 
     name: str
     before: Estimate
@@ -32,26 +32,27 @@ class Score:
 
     @classmethod
     def of_successes(cls, name: str, before: tuple[int, int], after: tuple[int, int]) -> Self:
-        """From (successes, episodes) of each side. Raises InputError where one holds none."""
+        """The score of success, from (successes, episodes) of each side. Raises InputError where one holds none."""
         change = success_difference(before, after)
         return cls(name, _rate(*before), _rate(*after), change, (before[1], after[1]))
 
     @classmethod
     def of_returns(cls, name: str, before: Sequence[float], after: Sequence[float]) -> Self:
-        """From the return of each episode. Raises InputError where a side holds none."""
+        """The score of mean return, from the return of each episode. Raises InputError where a side holds none."""
         change = bootstrap_difference(before, after)
         return cls(name, estimate_mean(before), estimate_mean(after), change, (len(before), len(after)), RETURN)
 
     @classmethod
     def of_episodes(cls, name: str, before: Sequence[Trajectory], after: Sequence[Trajectory]) -> Self:
-        """By the measure that tells them apart. Raises InputError where a side holds none."""
+        """The score of episodes, by success or, where rewards are dense, by return. Raises InputError where a side
+        holds none."""
         if are_dense([*before, *after]):
             return cls.of_returns(name, [each.reward for each in before], [each.reward for each in after])
         return cls.of_successes(name, _successes(before), _successes(after))
 
     @classmethod
     def of_result(cls, result: Mapping[str, Any]) -> Self:
-        """From a result.json: its `score`, or the success rates of one from before there was any."""
+        """Reads the score of a result.json: its `score`, or the success rates of one from before there was any."""
         if score := result.get("score"):
             start, end, change = (Estimate(**score[side]) for side in ("before", "after", "difference"))
             return cls("", start, end, change, tuple(score["episodes"]), score["measure"])
@@ -60,7 +61,7 @@ class Score:
         return cls.of_successes("", (before, n), (after, n))
 
     def to_json(self) -> dict[str, Any]:
-        """As `of_result` reads it back."""
+        """The score as `of_result` reads it back."""
         sides = {"before": self.before, "after": self.after, "difference": self.change}
         named = {name: estimate._asdict() for name, estimate in sides.items()}
         return {"measure": self.measure, **named, "episodes": list(self.episodes)}

@@ -1,5 +1,5 @@
-"""From evaluation episodes to scores: what an episode reached within a step budget, means, how sure they are, and
-what LMGame-Bench reports of it.
+"""Scores of evaluation episodes: what an episode reached within a step budget, means, how sure they are, and what
+LMGame-Bench reports of it.
 
 Axes: N episodes of one game.
 """

@@ -55,7 +55,8 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[f
 
 
 def success_difference(before: tuple[int, int], after: tuple[int, int], confidence: float = 0.95) -> Estimate:
-    """After minus before, from (successes, episodes) of two independent evaluations that both hold episodes.
+    """The difference of success rates, after minus before, from (successes, episodes) of two independent evaluations
+    that both hold episodes.
 
     Source: R. G. Newcombe, "Interval estimation for the difference between independent proportions", 1998, method 10.
 

@@ -28,10 +28,10 @@ def games_table(
         sides = [
             words
             for side, (by_game, _) in normal.items()
-            for words in (f"{scales[side][game].value:.1f}", shown(by_game[game]) if game in by_game else "-")
+            for words in (f"{scales[side][game].value:.1f}", estimate_text(by_game[game]) if game in by_game else "-")
         ]
-        rows.append((game, counted, shown(score), *sides, *_published(game)))
-    means = [words for _, mean in normal.values() for words in ("", shown(mean) if mean else "-")]
+        rows.append((game, counted, estimate_text(score), *sides, *_published(game)))
+    means = [words for _, mean in normal.values() for words in ("", estimate_text(mean) if mean else "-")]
     last = ("Mean, not capped", "", "", *means, *(f"{score:.1f}" for score in published.GAMES15_MEAN[1:]))
     return markdown(head, [*rows, last])
 
@@ -60,7 +60,7 @@ def lmgame_table(
         ours = ("-", "-", "-")
         if game in reported:
             spread = f"{reported[game].value:.1f} ± {deviations[game]:.1f}"
-            ours = (spread, shown(reported[game]), shown(raw[game]))
+            ours = (spread, estimate_text(reported[game]), estimate_text(raw[game]))
         score, deviation = published.LMGAME[game]
         rows.append((game, *ours, f"{score:g} ± {deviation:g}"))
     return markdown(head, rows)
@@ -68,7 +68,7 @@ def lmgame_table(
 
 def success_table(rewards: Mapping[str, Estimate], successes: Mapping[str, tuple[int, int]]) -> str:
     """Mean reward and success of each task, and over all tasks."""
-    rows = [(name, shown(rewards[name], 2), share(*successes[name])) for name in rewards]
+    rows = [(name, estimate_text(rewards[name], 2), share(*successes[name])) for name in rewards]
     solved, played = (sum(counts) for counts in zip(*successes.values(), strict=True))
     mean = sum(each.value for each in rewards.values()) / len(rewards)
     return markdown(("Task", "reward", "success"), [*rows, ("All", f"{mean:.2f}", share(solved, played))])
@@ -78,13 +78,13 @@ def budget_table(curves: Mapping[str, Mapping[int, Estimate]]) -> str:
     """The score at each step budget, a column for each name: inference-time scaling (UI-TARS-2, figure 11)."""
     budgets = sorted({budget for curve in curves.values() for budget in curve})
     rows = [
-        (str(budget), *(shown(curve[budget]) if budget in curve else "-" for curve in curves.values()))
+        (str(budget), *(estimate_text(curve[budget]) if budget in curve else "-" for curve in curves.values()))
         for budget in budgets
     ]
     return markdown(("steps", *curves), rows)
 
 
-def shown(estimate: Estimate, digits: int = 1) -> str:
+def estimate_text(estimate: Estimate, digits: int = 1) -> str:
     value, low, high = (f"{number:.{digits}f}" for number in estimate)
     return f"{value} [{low}, {high}]"
 

@@ -19,7 +19,7 @@ INT16 = np.dtype("<i2")
 
 
 def answer_fields(sampled: Sampled, weights: str) -> dict[str, Any]:
-    """`weights`: the word of those that the server has (`tars_jax.inference.server.weights`)."""
+    """The answer as JSON. `weights`: the word of those that the server has (`tars_jax.inference.server.weights`)."""
     fields: dict[str, Any] = {
         "tokens": sampled.tokens,
         "log_probs": sampled.log_probs,
@@ -34,7 +34,7 @@ def answer_fields(sampled: Sampled, weights: str) -> dict[str, Any]:
 
 
 def read_answer(fields: Mapping[str, Any]) -> Sampled:
-    """Raises PolicyUnavailable for what is no answer in this form."""
+    """The inverse of `answer_fields`. Raises PolicyUnavailable for what is no answer in this form."""
     try:
         tokens, log_probs, versions = (tuple(fields[name]) for name in ("tokens", "log_probs", "versions"))
         if not len(tokens) == len(log_probs) == len(versions):

@@ -37,7 +37,7 @@ def bucket(size: int, buckets: Sequence[int]) -> int:
     raise InputError(f"new tokens must be at most {max(buckets)}, the largest of engine.length_buckets; got {size}")
 
 
-def extension(
+def prefill_batch(
     requests: Mapping[int, Request],
     slots: np.ndarray,
     length: int,
@@ -107,7 +107,7 @@ def rows_for(slots: Sequence[int], buckets: Sequence[int], every: int) -> np.nda
     return rows
 
 
-def written(drawn: Drawn, answers: Sequence[Request | None], version: int) -> list[Written]:
+def sampled_tokens(drawn: Drawn, answers: Sequence[Request | None], version: int) -> list[Written]:
     """Tokens drawn for each row, up to where its slot was idle, with the top_logprobs that its answer asked for."""
     tokens, log_probs = (np.reshape(each, (len(each), -1)) for each in (drawn.tokens, drawn.log_probs))
     asked = [0 if request is None else request.sampling.top_logprobs for request in answers]

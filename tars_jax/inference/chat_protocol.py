@@ -11,8 +11,8 @@ import numpy as np
 from tars_jax.inference.chat_template import Message, Part
 from tars_jax.inference.data_urls import ImageUrl
 from tars_jax.inference.tool_calls import list_tools, parse_calls, parse_tool_choice, parse_tools, split_calls
-from tars_jax.json_fields import is_text, shown
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.json_fields import is_text, short_repr
+from tars_jax.web.protocol import RequestError, RequestFields
 
 ROLES = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
@@ -113,7 +113,7 @@ class ChatRequest:
 
 def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
     """Reads the body of a chat completion; raises RequestError that names the field."""
-    fields = Fields(body)
+    fields = RequestFields(body)
     messages = tuple(_message(message, f"messages[{index}]") for index, message in enumerate(_messages(fields)))
     tools = parse_tools(fields) if fields.value("tool_choice") != "none" else ()
     forced = parse_tool_choice(fields, tools)
@@ -155,13 +155,15 @@ def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
     for name, values in NEUTRAL.items():
         value = fields.value(name)
         if value is not None and value not in values:
-            raise fields.error(name, " or ".join(["null", *map(shown, values)]) + ", as this server does nothing else")
+            raise fields.error(
+                name, " or ".join(["null", *map(short_repr, values)]) + ", as this server does nothing else"
+            )
     fields.ignore(WITHOUT_EFFECT)
     fields.done()
     return request
 
 
-def parse_response_format(fields: Fields) -> dict[str, Any] | None:
+def parse_response_format(fields: RequestFields) -> dict[str, Any] | None:
     """The field `response_format`: a JSON schema that the answer has to fit, that of any object for JSON mode; None for
     text. Raises RequestError for another form.
     """
@@ -170,14 +172,14 @@ def parse_response_format(fields: Fields) -> dict[str, Any] | None:
         return None
     if fields.value("constraint") is not None:
         raise fields.error("response_format", "text beside a constraint")
-    outer = Fields(given, fields.param("response_format"))
+    outer = RequestFields(given, fields.param("response_format"))
     kind = outer.text("type")
     if kind == "json_object":
         outer.done()
         return dict(ANY_OBJECT)
     if kind != "json_schema":
         raise outer.error("type", "text, json_object or json_schema")
-    inner = Fields(outer.value("json_schema"), outer.param("json_schema"))
+    inner = RequestFields(outer.value("json_schema"), outer.param("json_schema"))
     if not isinstance(schema := inner.value("schema"), dict):
         raise inner.error("schema", "a JSON schema")
     inner.ignore(("name", "description", "strict"))  # it is always kept to
@@ -186,7 +188,7 @@ def parse_response_format(fields: Fields) -> dict[str, Any] | None:
     return dict(schema)
 
 
-def _messages(fields: Fields) -> list[Any]:
+def _messages(fields: RequestFields) -> list[Any]:
     messages = fields.array("messages", required=True)
     if not messages:
         raise fields.error("messages", "one message or more")
@@ -202,7 +204,7 @@ def _with_tools(messages: tuple[RoleAndParts, ...], listed: str) -> tuple[RoleAn
 
 
 def _message(value: Any, path: str) -> RoleAndParts:
-    fields = Fields(value, path)
+    fields = RequestFields(value, path)
     role = fields.text("role")
     if role not in ROLES:
         raise fields.error("role", "one of " + ", ".join(ROLES))
@@ -235,12 +237,12 @@ def message_of(message: Mapping[str, Any]) -> Message:
 
 
 def _part(value: Any, path: str, role: str) -> str | ImageUrl:
-    fields = Fields(value, path)
+    fields = RequestFields(value, path)
     kind = fields.text("type")
     if kind == "text":
         part: str | ImageUrl = fields.text("text")
     elif kind == "image_url" and role in ("user", "tool"):
-        inner = Fields(fields.value("image_url"), f"{path}.image_url")
+        inner = RequestFields(fields.value("image_url"), f"{path}.image_url")
         part = ImageUrl(inner.text("url"), inner.param("url"))
         inner.ignore(("detail",))
         inner.done()
@@ -251,19 +253,19 @@ def _part(value: Any, path: str, role: str) -> str | ImageUrl:
     return part
 
 
-def _top_p(fields: Fields) -> float:
+def _top_p(fields: RequestFields) -> float:
     top_p = fields.number("top_p", 1.0, 0.0, 1.0)
     if top_p == 0:
         raise fields.error("top_p", "a number above 0, at most 1")
     return top_p
 
 
-def _seed(fields: Fields) -> int | None:
+def _seed(fields: RequestFields) -> int | None:
     seed = fields.integer("seed", None, -(2**63), 2**63 - 1)
     return None if seed is None else seed % 2**32
 
 
-def _max_tokens(fields: Fields, most: int) -> int | None:
+def _max_tokens(fields: RequestFields, most: int) -> int | None:
     old = fields.integer("max_tokens", None, 1, most)
     new = fields.integer("max_completion_tokens", None, 1, most)
     if old is not None and new is not None and old != new:
@@ -271,12 +273,12 @@ def _max_tokens(fields: Fields, most: int) -> int | None:
     return old if new is None else new
 
 
-def _include_usage(fields: Fields, stream: bool) -> bool:
+def _include_usage(fields: RequestFields, stream: bool) -> bool:
     if fields.value("stream_options") is None:
         return False
     if not stream:
         raise fields.error("stream_options", "null without stream")
-    options = Fields(fields.value("stream_options"), "stream_options")
+    options = RequestFields(fields.value("stream_options"), "stream_options")
     include = options.flag("include_usage")
     options.flag("include_obfuscation")
     options.done()
@@ -342,7 +344,7 @@ def call_deltas(place: int, call: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def stop_sequences(fields: Fields, most: int = 4) -> tuple[str, ...]:
+def stop_sequences(fields: RequestFields, most: int = 4) -> tuple[str, ...]:
     """OpenAI's `stop`: nothing, one string or a few."""
     value = fields.value("stop")
     stops: Sequence[Any] = () if value is None else [value] if isinstance(value, str) else value
@@ -351,9 +353,11 @@ def stop_sequences(fields: Fields, most: int = 4) -> tuple[str, ...]:
     return tuple(stops)
 
 
-def logit_bias(fields: Fields, vocabulary: int) -> tuple[tuple[int, float], ...]:
+def logit_bias(fields: RequestFields, vocabulary: int) -> tuple[tuple[int, float], ...]:
     """OpenAI's `logit_bias`: {"50256": -100}, what is added to the logits of some tokens. 0 asks for nothing."""
-    given = Fields({} if fields.value("logit_bias") is None else fields.value("logit_bias"), fields.param("logit_bias"))
+    given = RequestFields(
+        {} if fields.value("logit_bias") is None else fields.value("logit_bias"), fields.param("logit_bias")
+    )
     found = []
     for name in given.names():
         token = int(name) if name.isascii() and name.isdecimal() and len(name) < 11 else -1

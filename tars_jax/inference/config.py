@@ -8,7 +8,7 @@ from pathlib import Path
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.rules import Rule, at_least, check_fields, field, field_of, more_than, one_of
-from tars_jax.web.certificate import Certificate
+from tars_jax.web.credentials import Certificate
 from tars_jax.web.listening import ListenAddress
 from tars_jax.web.request_limits import is_loopback
 

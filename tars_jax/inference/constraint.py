@@ -20,7 +20,7 @@ import numpy as np
 import outlines_core
 
 from tars_jax import InputError
-from tars_jax.inference.one_spelling import Encode, Row, spelled_one_way
+from tars_jax.inference.canonical_spelling import Encode, Row, spelled_one_way
 
 NO_PATTERN = "DFA"  # in what outlines_core says of a text that is no regular expression
 FREE = 0
@@ -60,7 +60,7 @@ class Constraints:
 
 
 def constraint_name(pattern: str) -> str:
-    """Under which whoever samples for a run has its pattern."""
+    """The name under which engines and servers of a run have its pattern."""
     return f"run-{hashlib.sha256(pattern.encode()).hexdigest()[:16]}"
 
 
@@ -87,7 +87,7 @@ def compile_constraints(
 
 
 def unconstrained(vocabulary: int) -> Constraints:
-    """The table that knows freedom alone."""
+    """The table without any pattern."""
     return Constraints(np.zeros(vocabulary, np.int32), np.full((1, 1), FREE, np.int32), np.zeros(1, np.int32), {})
 
 
@@ -114,7 +114,7 @@ class Spelling(NamedTuple):
 
 
 def extend_constraints(constraints: Constraints, patterns: Mapping[str, str], spelling: Spelling) -> Constraints:
-    """The same table with more patterns behind it: states keep their numbers, so that answers under way go on.
+    """The table with more patterns behind its own: states keep their numbers, so that answers under way go on.
 
     Raises InputError as `compile_constraints` does.
     """
@@ -139,8 +139,9 @@ def extend_constraints(constraints: Constraints, patterns: Mapping[str, str], sp
     return Constraints(token_class, next_state, distance, start)
 
 
-def with_room(constraints: Constraints) -> Constraints:
-    """The same with room in its table, so that programs are the same while it grows: powers of two, `ROOM` at least."""
+def padded_constraints(constraints: Constraints) -> Constraints:
+    """The constraints with room in their table, so that programs are the same while it grows: powers of two, `ROOM` at
+    least."""
     table = constraints.next_state
     states, classes = (1 << (max(size, least) - 1).bit_length() for size, least in zip(table.shape, ROOM, strict=True))
     padding = (0, states - table.shape[0]), (0, classes - table.shape[1])

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 from tars_jax import InputError
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 from tars_jax.pictures import as_seen, opened
 from tars_jax.web.protocol import RequestError
 
@@ -86,7 +86,7 @@ def _opened(image_url: ImageUrl, max_pixels: int) -> Image.Image:
     if not comma or scheme != "data" or kind not in TYPES or parameters[-1:] != ["base64"]:
         raise RequestError(
             f"{param} must be a data URL, data:image/png;base64,... (or jpeg, webp, gif), as nothing is fetched; "
-            f"got {shown(image_url.url)}",
+            f"got {short_repr(image_url.url)}",
             param,
         )
     try:

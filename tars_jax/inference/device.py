@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax.core import FrozenDict
 
-from tars_jax.inference.batching import extension, rows_for
+from tars_jax.inference.batching import prefill_batch, rows_for
 from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.image_features import ImageFeatureCache
@@ -47,7 +47,7 @@ class Device:
         seed: int,
         constraints: Constraints | None,
     ) -> None:
-        """On the mesh that `parameters` lie on, which are not kept."""
+        """Arrays on the mesh of `parameters`, which are not kept."""
         self._model, self._config, self._image = model, config, image
         quantized = config.weights == "w4a8"
         self.functions = make_slot_functions(
@@ -105,7 +105,7 @@ class Device:
 
         `places` [Q] are those of each image in the bank.
         """
-        new = extension(
+        new = prefill_batch(
             batch,
             slots,
             length,
@@ -136,7 +136,8 @@ class Device:
     def warm_up(
         self, parameters: Parameters, image_size: tuple[int, int] | None, on_program: Callable[[int, int], None]
     ) -> None:
-        """Runs every program twice, for nobody: what one returns may lie otherwise than what it was first given.
+        """Runs every program twice without a request: the layout of its result may differ from that of its first
+        argument.
 
         `on_program(done, total)` hears how many have run, first of none.
         """
@@ -151,7 +152,7 @@ class Device:
         self._state = dataclasses.replace(self._state, budget=budget)
 
     def _programs(self, parameters: Parameters, image_size: tuple[int, int] | None) -> list[Callable[[], object]]:
-        """Everything that the device is ever given to do, done for nobody."""
+        """Calls of all programs of the device, without a request."""
         config = self._config
 
         def read(rows: int, length: int) -> None:

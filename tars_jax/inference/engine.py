@@ -21,13 +21,13 @@ import jax
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.inference.admission import Admission, check_idle
-from tars_jax.inference.batching import Chunk, bucket, rows_for, written
+from tars_jax.inference.batching import Chunk, bucket, rows_for, sampled_tokens
 from tars_jax.inference.config import EngineConfig, EngineStatistics
-from tars_jax.inference.constraint import Constraints, with_room
+from tars_jax.inference.constraint import Constraints, padded_constraints
 from tars_jax.inference.device import Device
+from tars_jax.inference.request_checks import RequestBuilder, check_idle
 from tars_jax.inference.sampling import Busy, NotFinite, OnToken, Sampled, Sampling, Written
-from tars_jax.inference.scheduler import CacheMove, Request, Scheduler, Window
+from tars_jax.inference.scheduler import CacheMove, LiveWindow, Request, Scheduler
 from tars_jax.inference.session import Session
 from tars_jax.inference.slots import Drawn
 from tars_jax.model.config import ModelConfig
@@ -61,7 +61,7 @@ class Engine:
             )
         self.model, self.config, self._stop = model, config, stop
         self._device = Device(model, parameters, config, image=image, stop=stop, seed=seed, constraints=constraints)
-        self._admission = Admission(model, config, image, constraints)
+        self._admission = RequestBuilder(model, config, image, constraints)
         self._constraints = constraints
         self._in_flight: Chunk | None = None
         self._working = threading.Lock()  # around everything that uses the device, but for `hold`
@@ -128,7 +128,7 @@ class Engine:
         Programs are compiled anew where the table's shape is another one; it grows by powers of two.
         """
         with self._device.on_mesh():
-            self._device.set_constraints(with_room(constraints))
+            self._device.set_constraints(padded_constraints(constraints))
         self._admission.constraints = self._constraints = constraints
 
     def warm_up(
@@ -165,8 +165,8 @@ class Engine:
             )
 
     def session(self, seed: int) -> Session:
-        """For one trajectory, with its own random stream. Entering it raises Busy when too many are open."""
-        return Session(self, seed, Window())
+        """A session for one trajectory, with its own random stream. Entering it raises Busy when too many are open."""
+        return Session(self, seed, LiveWindow())
 
     # What sessions call
 
@@ -194,8 +194,8 @@ class Engine:
                 raise
             return child
 
-    def give_up(self, window: Window) -> None:
-        """Nobody waits for its answer any longer."""
+    def give_up(self, window: LiveWindow) -> None:
+        """Cancels a request: nobody waits for its answer any longer."""
         with self._wake:
             self._scheduler.close(window)
 
@@ -208,12 +208,12 @@ class Engine:
         restart: bool,
         sampling: Sampling | None = None,
         on_token: OnToken | None = None,
-    ) -> tuple[Window, Future[Sampled]]:
+    ) -> tuple[LiveWindow, Future[Sampled]]:
         """Queues new tokens for a session's window, or for a new one that takes its place.
 
         The answer is on its way or, after an exception, nothing has changed.
         """
-        window = Window() if restart else session.window
+        window = LiveWindow() if restart else session.window
         request = self._admission.request(window, session.stream, tokens, images, sampling, on_token)
         with self._wake:
             if self._stopped is not None:
@@ -287,7 +287,7 @@ class Engine:
         places = self._device.bank.get_or_encode(parameters, generation, images)
         first = self._device.read(parameters, by_slot, slots, length, places)
         answers = [by_slot.get(slot) for slot in slots.tolist()]
-        drawn = written(first, answers, version)
+        drawn = sampled_tokens(first, answers, version)
         for row, request in enumerate(answers):
             if request is None:
                 continue
@@ -318,7 +318,7 @@ class Engine:
             return
         drawn: Drawn = jax.device_get(chunk.record)
         answers = [chunk.answers.get(slot) for slot in chunk.slots.tolist()]
-        for row, mine in enumerate(written(drawn, answers, chunk.version)):
+        for row, mine in enumerate(sampled_tokens(drawn, answers, chunk.version)):
             request = answers[row]
             if request is None or self._scheduler.active.get(int(chunk.slots[row])) is not request:
                 continue

@@ -27,7 +27,7 @@ from tars_jax.inference.policy_client import (
     encodable,
     require_turns,
 )
-from tars_jax.inference.sampling import Refused, Sampled, Sampling, seed_of
+from tars_jax.inference.sampling import InvalidRequest, Sampled, Sampling, seed_of
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import leaf_name
 from tars_jax.web.connections import Connections
@@ -188,7 +188,7 @@ class EndpointClient:
         options, path = _sampling_fields(sampling, self._budget), f"{self._place}/chat/completions"
         try:
             return await _chat(self._connection, path, self._model, messages, options)
-        except Refused as error:
+        except InvalidRequest as error:
             if error.field != "max_tokens" or "max_completion_tokens" not in str(error):
                 raise
         self._budget = "max_completion_tokens"

@@ -14,7 +14,7 @@ import httpx
 
 from tars_jax import InputError
 from tars_jax.inference.policy_client import Declined, PolicyUnavailable
-from tars_jax.inference.sampling import Refused
+from tars_jax.inference.sampling import InvalidRequest
 from tars_jax.web.client import TryAgain, failing_as, http_client, retry_after, retrying, what_failed
 from tars_jax.web.connections import Received
 from tars_jax.web.protocol import to_json
@@ -45,7 +45,7 @@ def check_address(target: str) -> None:
 
 @contextlib.asynccontextmanager
 async def open_connection(base: str, headers: Mapping[str, str], patience: float) -> AsyncIterator[Connection]:
-    """To any server; `patience` is that of `Connection`."""
+    """Opens a connection to any server; `patience` is that of `Connection`."""
     async with http_client(base, patience, headers=headers) as http:
 
         async def request(method: str, path: str, body: bytes | None) -> Received:
@@ -89,9 +89,9 @@ class Connection:
         """The response's JSON; a body goes as JSON unless it is bytes.
 
         A busy server is asked again, as its Retry-After says, until patience ends.
-        Raises Declined where the server takes no more of this conversation; Refused, an InputError, for what it refuses
-        otherwise, with the field that it names, if it does; PolicyUnavailable when it fails, does not answer or answers
-        with something else.
+        Raises Declined where the server takes no more of this conversation; InvalidRequest, an InputError, for what it
+        refuses otherwise, with the field that it names, if it does; PolicyUnavailable when it fails, does not answer or
+        answers with something else.
         """
         received = await self._exchange(method, path, to_json(body) if isinstance(body, Mapping) else body)
         found = _object(received.body)
@@ -107,7 +107,7 @@ class Connection:
             raise PolicyUnavailable(message)
         if reason := _declined(received.status, error):
             raise Declined(message, reason)
-        raise Refused(message, str(error.get("param") or ""))
+        raise InvalidRequest(message, str(error.get("param") or ""))
 
     async def _exchange(self, method: str, path: str, body: bytes | None) -> Received:
         busy = ""
@@ -141,7 +141,7 @@ def _error(received: Received) -> dict[str, Any]:
 
 
 def _declined(status: int, error: Mapping[str, Any]) -> str:
-    """Why a server takes no more of a conversation; empty where it refuses something else."""
+    """The reason why a server takes no more of a conversation; empty where it refuses something else."""
     kinds, words = (error.get("code"), error.get("type")), str(error.get("message"))
     if status == 413:
         return "body_too_large"

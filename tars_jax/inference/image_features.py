@@ -42,7 +42,8 @@ class RequestImage:
 
     @staticmethod
     def of(model: ModelConfig, pixels: np.ndarray) -> RequestImage:
-        """Raises InputError for what is not uint8 [height, width, 3], or of a size that the model cannot read."""
+        """A screenshot as a request has it. Raises InputError for what is not uint8 [height, width, 3], or of a size
+        that the model cannot read."""
         if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
             raise InputError(f"an image must be uint8 [height, width, 3]; got {pixels.dtype} {list(pixels.shape)}")
         grid = model.vision.token_grid(*pixels.shape[:2])

@@ -12,7 +12,7 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.inference.chat_template import Message, TurnFormat
-from tars_jax.inference.sampling import Refused, Sampled, Sampling
+from tars_jax.inference.sampling import InvalidRequest, Sampled, Sampling
 
 MOST_CHARACTERS = 1 << 18  # of an answer
 
@@ -21,7 +21,7 @@ class PolicyUnavailable(RuntimeError):
     """The policy cannot be reached, or has lost the session: a failure of the infrastructure, never a reward."""
 
 
-class Declined(Refused):
+class Declined(InvalidRequest):
     """The policy takes no further turn of this conversation, though it does of others. `reason` is
     context_length_exceeded, body_too_large or content_filter."""
 

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Demands:
-    """What a server must say of its policy (GET /v1/rl/policy), so that its answers are like this process's."""
+    """Demands on what a server says of its policy (GET /v1/rl/policy), so that its answers are like this process's."""
 
     vocabulary: int
     stop: int
@@ -83,7 +83,7 @@ class _Weights:
 
 
 class _Server:
-    """One of them, as this run knows it."""
+    """A server as this run knows it."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -94,7 +94,7 @@ class _Server:
 
     @property
     def later(self) -> bool:
-        """Whether it was found away just now."""
+        """Whether the server was found away just now."""
         return self.away and time.monotonic() < self.asked_at + AWAY_SECONDS
 
     def found(self, away: bool) -> None:
@@ -163,7 +163,7 @@ class PolicyServers:
 
     @contextlib.asynccontextmanager
     async def session(self, seed: int) -> AsyncIterator[_RunSession]:
-        """On the server that has the fewest. Raises PolicyUnavailable where none can be had."""
+        """A session on the server that has the fewest. Raises PolicyUnavailable where none can be had."""
         async with contextlib.AsyncExitStack() as stack:
             yield await self._opened(seed, stack)
 
@@ -191,7 +191,7 @@ class PolicyServers:
         """The servers go on; what they hold of this run ends with its leases."""
 
     async def _of_each(self, work: Callable[[_Server], Awaitable[None]]) -> list[str]:
-        """Does it at every server that was not found away just now; why some could not be reached."""
+        """Does the work at every server that was not found away just now; returns why some could not be reached."""
 
         async def tried(server: _Server) -> str:
             try:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tars_jax.inference.tool_calls import is_tool_name, split_calls
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 
 SCREEN_TOOLS = ("computer", "computer_use_preview")
 
@@ -87,13 +87,13 @@ class Tools:
     display: Size | None = None  # as a preview's tool states it
 
 
-def parse_response_tools(fields: Fields) -> Tools:
+def parse_response_tools(fields: RequestFields) -> Tools:
     """Raises RequestError for a tool that is neither a function nor the computer tool, and for two of the latter."""
     functions: list[dict[str, Any]] = []
     screen, environment, display = "", "", None
     given = fields.array("tools")
     for index, tool in enumerate(given):
-        each = Fields(tool, fields.param(f"tools[{index}]"))
+        each = RequestFields(tool, fields.param(f"tools[{index}]"))
         kind = each.text("type")
         if kind == "function":
             function: dict[str, Any] = {"name": each.text("name")}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tars_jax.inference.response_forms import Heard
 from tars_jax.json_fields import is_text
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 ANSWERS = ("reasoning", "computer_call", "function_call")
 OUTPUTS = ("computer_call_output", "function_call_output")
@@ -62,7 +62,7 @@ class InputReader:
         self._answer: list[tuple[dict[str, Any], str]] = []  # the items of one answer, and their places
         self._shown: list[dict[str, Any]] = []  # parts of a turn that began with a screenshot
 
-    def read(self, fields: Fields) -> Input:
+    def read(self, fields: RequestFields) -> Input:
         """The field `input`: a text, or items. Raises RequestError that names what is wrong."""
         given = fields.value("input")
         if is_text(given) and given:
@@ -76,7 +76,7 @@ class InputReader:
         return Input(self._messages, frozenset(self._calls))
 
     def _item(self, item: Any, place: str) -> None:
-        each = Fields(item, place)
+        each = RequestFields(item, place)
         kind = each.text("type", "message" if "role" in item else None)
         if kind in ANSWERS or kind == "item_reference" or (kind == "message" and item.get("role") == "assistant"):
             self._turn()
@@ -136,7 +136,7 @@ class InputReader:
     def _written(self) -> str:
         thoughts, words, calls = list[str](), list[str](), list[dict[str, Any]]()
         for item, place in self._answer:
-            each = Fields(item, place)
+            each = RequestFields(item, place)
             match item.get("type", "message"):
                 case "item_reference":
                     raise each.error("id", "that of an item that this server still knows")
@@ -157,7 +157,7 @@ class InputReader:
         return self._write(heard) if calls else heard.words
 
 
-def _parts(fields: Fields, name: str) -> Any:
+def _parts(fields: RequestFields, name: str) -> Any:
     """Content as chat completions have it: a text, or parts."""
     content = fields.value(name)
     if is_text(content):
@@ -166,7 +166,7 @@ def _parts(fields: Fields, name: str) -> Any:
         raise fields.error(name, "a text or an array of parts")
     parts: list[dict[str, Any]] = []
     for index, part in enumerate(content):
-        each = Fields(part, fields.param(f"{name}[{index}]"))
+        each = RequestFields(part, fields.param(f"{name}[{index}]"))
         kind = each.text("type")
         if kind in _TEXTS:
             parts.append({"type": "text", "text": each.text("text")})
@@ -179,8 +179,8 @@ def _parts(fields: Fields, name: str) -> Any:
     return parts
 
 
-def _screenshot(fields: Fields) -> dict[str, Any]:
-    output = Fields(fields.value("output"), fields.param("output"))
+def _screenshot(fields: RequestFields) -> dict[str, Any]:
+    output = RequestFields(fields.value("output"), fields.param("output"))
     if output.text("type") not in ("computer_screenshot", "input_image"):
         raise output.error("type", "computer_screenshot")
     return {"type": "image_url", "image_url": {"url": output.text("image_url")}}

@@ -51,7 +51,7 @@ class NotFinite(RuntimeError):
     """The policy's output for one answer is no distribution. Its window cannot go on; other answers do."""
 
 
-class Refused(InputError):
+class InvalidRequest(InputError):
     """A request that cannot be served. `field` is at fault: an argument of `Session.respond`, or one of `Sampling`."""
 
     def __init__(self, message: str, field: str) -> None:

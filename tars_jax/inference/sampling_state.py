@@ -53,7 +53,7 @@ class SamplingState:
 
     @staticmethod
     def fresh(slots: int, biases: int = 0) -> SamplingState:
-        """Nobody asks for anything; there is room for so many `biases`."""
+        """The state of slots without requests, with room for so many `biases`."""
 
         def full(value: float, kind: type[np.generic]) -> np.ndarray:
             return np.full(slots, value, kind)
@@ -104,7 +104,7 @@ def uniforms_for(sampling: SamplingState, count: int, base_seed: int) -> jax.Arr
     return jax.vmap(jax.vmap(one, (None, 0)))(jnp.asarray(sampling.seed), tokens)
 
 
-def draw(
+def sample(
     logits: jax.Array,
     sampling: SamplingState,
     uniforms: jax.Array,
@@ -136,7 +136,7 @@ def draw(
     # The vocabulary is sorted only when somebody asks for it.
     scaled = jax.lax.cond(truncated.any(), _truncate, lambda scaled, *_: scaled, scaled, sampling.top_k, sampling.top_p)
     log_probs = jax.nn.log_softmax(scaled)
-    tokens = pick(jnp.exp(log_probs), uniforms)
+    tokens = sample_categorical(jnp.exp(log_probs), uniforms)
 
     def with_greedy(tokens: jax.Array) -> jax.Array:
         return jnp.where(greedy, jnp.argmax(log_probs, axis=-1).astype(jnp.int32), tokens)
@@ -148,7 +148,7 @@ def draw(
     return Draw(tokens, jnp.take_along_axis(log_probs, tokens[:, None], axis=1)[:, 0], following, likeliest)
 
 
-def pick(probabilities: jax.Array, uniforms: jax.Array) -> jax.Array:
+def sample_categorical(probabilities: jax.Array, uniforms: jax.Array) -> jax.Array:
     """A token of each row of [S, V] by two uniform numbers [S, 2]: a block of the vocabulary, then one of its tokens.
 
     Two random numbers a token where Gumbel's way takes V, and V logarithms of each, a seventh of a processor's step.

@@ -23,7 +23,7 @@ from tars_jax.inference.sampling import Busy, Likeliest, OnToken, Sampled, Sampl
 
 
 @dataclasses.dataclass
-class Stream:
+class RandomStream:
     """A session's random stream. It goes on over all of its windows."""
 
     seed: int
@@ -38,7 +38,7 @@ class Saved:
 
 
 @dataclasses.dataclass(eq=False)
-class Window:
+class LiveWindow:
     """One live context window as the host knows it. Its cache is in a slot, in host memory, or still another's."""
 
     length: int = 0  # tokens in the cache
@@ -46,7 +46,7 @@ class Window:
     pending: int | None = None  # the last token of the last answer, which is not in the cache yet
     slot: int | None = None
     saved: Saved | None = None  # the cache in host memory
-    source: Window | None = None  # forked from it and without a cache of its own: its first `length` tokens
+    source: LiveWindow | None = None  # forked from it and without a cache of its own: its first `length` tokens
     request: Request | None = None  # that waits or is being answered
     open: bool = True  # it belongs to a session, which may go on with it
     forks: int = 0  # windows whose `source` it is
@@ -57,8 +57,8 @@ class Window:
 class Request:
     """New tokens for a window, and what becomes of them."""
 
-    window: Window
-    stream: Stream | None  # the session's, which goes on with this answer
+    window: LiveWindow
+    stream: RandomStream | None  # the session's, which goes on with this answer
     tokens: np.ndarray  # [T] with what was pending
     images: tuple[RequestImage, ...]
     positions: np.ndarray  # [3, T]
@@ -117,7 +117,7 @@ class Request:
             self.stream.drawn += len(self.written)
 
     def deliver(self, outcome: Sampled | BaseException) -> None:
-        """Unless nobody waits for the answer any longer, or it has come already."""
+        """Delivers the answer, unless nobody waits for it any longer or it has come already."""
         with contextlib.suppress(InvalidStateError):
             if isinstance(outcome, BaseException):
                 self.answer.set_exception(outcome)
@@ -156,13 +156,13 @@ class Scheduler:
     def __init__(self, slots: int, max_queue: int) -> None:
         self.queue: collections.deque[Request] = collections.deque()
         self.active: dict[int, Request] = {}
-        self._slots: list[Window | None] = [None] * slots
+        self._slots: list[LiveWindow | None] = [None] * slots
         self._max_queue = max_queue
         self._clock = itertools.count(1)
 
     @property
     def idle(self) -> int:
-        """Slots with a window that nobody asks anything."""
+        """Slots whose window has no request."""
         return sum(window is not None and window.request is None for window in self._slots)
 
     def add(self, request: Request) -> None:
@@ -173,16 +173,17 @@ class Scheduler:
         request.window.asked = next(self._clock)
         self.queue.append(request)
 
-    def fork(self, window: Window) -> Window:
+    def fork(self, window: LiveWindow) -> LiveWindow:
         """A window with the same context, which shares the cache until it is asked something."""
         source = window.source or window
-        child = Window(window.length, window.position, window.pending)
+        child = LiveWindow(window.length, window.position, window.pending)
         if child.length:
             child.source, source.forks = source, source.forks + 1
         return child
 
-    def close(self, window: Window) -> None:
-        """Its session does not go on with it. The slot is free at once, or when its answer has been stopped."""
+    def close(self, window: LiveWindow) -> None:
+        """Closes a window: its session does not go on with it. The slot is free at once, or when its answer has been
+        stopped."""
         window.open = False
         if window.request is not None:
             window.request.answer.cancel()
@@ -227,7 +228,7 @@ class Scheduler:
         self.finish(request)
 
     def clear(self) -> list[Request]:
-        """Ends everything; what was asked and has no answer."""
+        """Ends everything; returns the requests without an answer."""
         asked = [*self.active.values(), *self.queue]
         self.active.clear()
         self.queue.clear()
@@ -236,7 +237,7 @@ class Scheduler:
             self._tidy(request.window)
         return asked
 
-    def _place(self, window: Window, moves: list[CacheMove]) -> bool:
+    def _place(self, window: LiveWindow, moves: list[CacheMove]) -> bool:
         """A slot for a window without one, and what it takes to have its cache there; False when all are busy."""
         source = window.source
         if source is not None and source.slot is not None and self._is_left_to(source):
@@ -265,18 +266,18 @@ class Scheduler:
             self._unfork(window)
         return True
 
-    def _is_left_to(self, source: Window) -> bool:
+    def _is_left_to(self, source: LiveWindow) -> bool:
         """Whether its one fork is all that needs it."""
         return not source.open and source.forks == 1 and source.request is None
 
-    def _unfork(self, window: Window) -> None:
+    def _unfork(self, window: LiveWindow) -> None:
         source, window.source = window.source, None
         assert source is not None
         source.forks -= 1
         self._tidy(source)
 
-    def _tidy(self, window: Window) -> None:
-        """A window that nobody can go on with gives back what it holds, once it is not being answered."""
+    def _tidy(self, window: LiveWindow) -> None:
+        """Frees what a window holds that nobody can go on with, once it is not being answered."""
         if window.open or window.forks or window.request is not None:
             return
         if window.slot is not None:

@@ -16,7 +16,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.inference.chat_template import Codec, Message
 from tars_jax.inference.config import EngineConfig, EngineStatistics
-from tars_jax.inference.sampling import OnToken, Refused, Sampled, Sampling, Token
+from tars_jax.inference.sampling import InvalidRequest, OnToken, Sampled, Sampling, Token
 from tars_jax.model.config import ModelConfig
 
 Answers = Callable[[Sequence[Message], random.Random], str]
@@ -40,7 +40,7 @@ class ScriptedEngine:
         return ScriptedSession(self, seed)
 
     def open(self, session: ScriptedSession) -> None:
-        """There is room for any number."""
+        """Opens a session; there is room for any number."""
 
     def statistics(self) -> EngineStatistics:
         return EngineStatistics(0.0, 0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, self.version)
@@ -51,7 +51,7 @@ class ScriptedEngine:
         """The answer to a whole window."""
         most = self.config.max_new_tokens if sampling.max_new_tokens is None else sampling.max_new_tokens
         if len(tokens) + most > self.config.max_length:
-            raise Refused(f"tokens must be at most {self.config.max_length - most}; got {len(tokens)}", "tokens")
+            raise InvalidRequest(f"tokens must be at most {self.config.max_length - most}; got {len(tokens)}", "tokens")
         text = self._answers(self._reads(tokens, images), rng)
         if not isinstance(text, str):
             raise InputError(f"a reference must return the text of an answer; got {type(text).__name__}")
@@ -62,7 +62,7 @@ class ScriptedEngine:
 
 
 class ScriptedSession:
-    """A window that grows."""
+    """A session of a scripted engine: a window that grows."""
 
     def __init__(self, engine: ScriptedEngine, seed: int) -> None:
         self._engine, self._rng = engine, random.Random(seed)

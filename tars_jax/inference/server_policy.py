@@ -29,7 +29,7 @@ from tars_jax.inference.sampling import Sampled
 from tars_jax.inference.serving_weights import WeightFolders
 from tars_jax.inference.token_server import TokenServer, TokenSession, open_token_server
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.huggingface.writing import export_checkpoint
+from tars_jax.model.huggingface.checkpoint_export import export_checkpoint
 
 
 class ServerPolicy:

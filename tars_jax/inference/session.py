@@ -10,7 +10,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from tars_jax.inference.sampling import OnToken, Sampled, Sampling
-from tars_jax.inference.scheduler import Stream, Window
+from tars_jax.inference.scheduler import LiveWindow, RandomStream
 
 
 class SessionOwner(Protocol):
@@ -18,7 +18,7 @@ class SessionOwner(Protocol):
 
     @property
     def temperature(self) -> float:
-        """At which it samples where nobody says otherwise."""
+        """The temperature of sampling by default."""
         ...
 
     def open(self, session: Session) -> None:
@@ -29,8 +29,8 @@ class SessionOwner(Protocol):
 
     def fork(self, session: Session, seed: int) -> Session: ...
 
-    def give_up(self, window: Window) -> None:
-        """Nobody waits for its answer any longer."""
+    def give_up(self, window: LiveWindow) -> None:
+        """Cancels a request: nobody waits for its answer any longer."""
         ...
 
     def submit(
@@ -42,7 +42,7 @@ class SessionOwner(Protocol):
         restart: bool,
         sampling: Sampling | None = None,
         on_token: OnToken | None = None,
-    ) -> tuple[Window, Future[Sampled]]:
+    ) -> tuple[LiveWindow, Future[Sampled]]:
         """Queues new tokens for a session's window, or for a new one that takes its place.
 
         The answer is on its way or, after an exception, nothing has changed.
@@ -56,8 +56,8 @@ class Session:
     Use as an async context manager, or close it: until then its window takes a slot, or host memory.
     """
 
-    def __init__(self, engine: SessionOwner, seed: int, window: Window) -> None:
-        self._engine, self._window, self._stream = engine, window, Stream(seed & 0xFFFFFFFF)
+    def __init__(self, engine: SessionOwner, seed: int, window: LiveWindow) -> None:
+        self._engine, self._window, self._stream = engine, window, RandomStream(seed & 0xFFFFFFFF)
 
     async def __aenter__(self) -> Self:
         self._engine.open(self)
@@ -67,11 +67,11 @@ class Session:
         self.close()
 
     @property
-    def window(self) -> Window:
+    def window(self) -> LiveWindow:
         return self._window
 
     @property
-    def stream(self) -> Stream:
+    def stream(self) -> RandomStream:
         return self._stream
 
     @property

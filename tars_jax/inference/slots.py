@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from tars_jax.inference.constraint import Constraints
-from tars_jax.inference.sampling_state import SamplingState, TopLogprobs, draw, uniforms_for
+from tars_jax.inference.sampling_state import SamplingState, TopLogprobs, sample, uniforms_for
 from tars_jax.inference.slot_state import SlotState, kept_in_place
 from tars_jax.model.cache import Caches
 from tars_jax.model.config import ModelConfig
@@ -110,7 +110,7 @@ class SlotProgram:
         address = CacheAddress(new.write_at, None if in_place else new.slots, new.last)
         output = self._forward(parameters, new.inputs, state.cache, address)
         uniforms = uniforms_for(new.sampling, 1, self.base_seed)[:, 0]
-        tokens, log_probs, following, likeliest = draw(
+        tokens, log_probs, following, likeliest = sample(
             output.logits[:, 0], new.sampling, uniforms, new.budget, constraints, self.top_logprobs
         )
 
@@ -140,7 +140,7 @@ class SlotProgram:
     def decode(
         self, parameters: Parameters, state: SlotState, slots: Array, constraints: Constraints | None = None
     ) -> tuple[SlotState, Drawn]:
-        """Writes the answers of `slots` on, `chunk` tokens at most."""
+        """Continues the answers of `slots` by `chunk` tokens at most."""
         num_slots, rows = state.length.shape[0], slots.shape[0]
         mine = self._rows_of(state, slots)
         # A row that goes on has drawn a token in each step before.
@@ -184,7 +184,7 @@ class SlotProgram:
         )
         write_at = jnp.where(active, mine.length, mine.cache[0].length)[:, None]
         output = self._forward(parameters, inputs, mine.cache, CacheAddress(write_at, slots), one_token=True)
-        tokens, log_probs, following, likeliest = draw(
+        tokens, log_probs, following, likeliest = sample(
             output.logits[:, 0],
             mine.sampling,
             uniforms,
@@ -228,7 +228,7 @@ class SlotProgram:
         return dataclasses.replace(mine, budget=budget, sampling=jax.tree.map(of_active, mine.sampling, nobody))
 
     def _empty_record(self, rows: int) -> Drawn:
-        """[R, chunk] of nothing."""
+        """An empty record [R, chunk]."""
         config, none = self.config, jnp.zeros((rows, self.chunk, self.top_logprobs))
         nowhere = jnp.full((rows, self.chunk, config.routed_layers, config.experts_per_token), -1, jnp.int16)
         return Drawn(

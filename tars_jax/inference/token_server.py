@@ -31,7 +31,7 @@ from tars_jax.inference.config import SERVER_FORMS
 from tars_jax.inference.http_client import encoded_images
 from tars_jax.inference.http_connection import Connection, bearer, check_address, open_connection
 from tars_jax.inference.policy_client import Declined, PolicyUnavailable
-from tars_jax.inference.sampling import Refused, Sampled, Sampling, seed_of
+from tars_jax.inference.sampling import InvalidRequest, Sampled, Sampling, seed_of
 
 ENDS = ("stop", "length")  # others, such as abort, are failures of the server
 FORBIDDING = -100.0  # as a bias of logits: the least that either server takes
@@ -39,7 +39,7 @@ UNKNOWN = ("frequency_penalty", "presence_penalty", "logit_bias", "constraint", 
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
+class TokenCompletion:
     """A server's answer, in either form."""
 
     tokens: Sequence[int]
@@ -129,10 +129,10 @@ class TokenServer:
         plain = Sampling()
         for name in UNKNOWN:
             if getattr(sampling, name) != getattr(plain, name):
-                raise Refused(f"client.sampling.{name} cannot be asked of a {self._form} server", name)
+                raise InvalidRequest(f"client.sampling.{name} cannot be asked of a {self._form} server", name)
         truncated = sampling.top_p != plain.top_p or sampling.top_k != plain.top_k
         if not self._processed and (sampling.temperature not in (0.0, 1.0) or truncated):
-            raise Refused(
+            raise InvalidRequest(
                 "client.sampling must be at temperature 1 or 0 without top_p and top_k, as the server's "
                 f"log-probabilities are those before them; got {sampling.temperature:g}, {sampling.top_p:g} and "
                 f"{sampling.top_k}",
@@ -141,9 +141,9 @@ class TokenServer:
 
     async def _ask_vllm(
         self, prompt: Sequence[int], images: Sequence[np.ndarray], sampling: Sampling, budget: int
-    ) -> Answer:
+    ) -> TokenCompletion:
         if len(images):
-            raise Refused(
+            raise InvalidRequest(
                 "client.images: vLLM's completions take token ids without images; SGLang's form takes both", "images"
             )
         body: dict[str, Any] = {
@@ -162,7 +162,7 @@ class TokenServer:
             given = choice.get("prompt_token_ids", found.get("prompt_token_ids"))
             if given is not None and list(given) != body["prompt"]:
                 raise InputError(f"client.target: the server has read other tokens than it was given ({len(given)})")
-            return Answer(
+            return TokenCompletion(
                 list(map(int, choice["token_ids"])),
                 [float(each) for each in choice["logprobs"]["token_logprobs"]],
                 str(choice["finish_reason"]),
@@ -171,7 +171,7 @@ class TokenServer:
 
     async def _ask_sglang(
         self, prompt: Sequence[int], images: Sequence[np.ndarray], sampling: Sampling, budget: int
-    ) -> Answer:
+    ) -> TokenCompletion:
         body: dict[str, Any] = {
             "input_ids": list(map(int, prompt)),
             "sampling_params": {**self._common(sampling), "max_new_tokens": budget, "no_stop_trim": True},
@@ -184,7 +184,7 @@ class TokenServer:
             about = found["meta_info"]
             drawn = [(float(each[0]), int(each[1])) for each in about["output_token_logprobs"]]
             version = str(about.get("weight_version", ""))
-            return Answer(
+            return TokenCompletion(
                 [token for _, token in drawn],
                 [log_prob for log_prob, _ in drawn],
                 str(about["finish_reason"]["type"]),
@@ -206,7 +206,7 @@ class TokenServer:
             **({"logit_bias": forbidding} if forbidding else {}),
         }
 
-    def _check(self, answer: Answer, prompt: int) -> None:
+    def _check(self, answer: TokenCompletion, prompt: int) -> None:
         """Raises PolicyUnavailable for an answer that was broken off, InputError for one that is not exact, Declined
         for one that no learner could read."""
         if answer.finish not in ENDS:

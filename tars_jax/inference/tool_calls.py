@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tars_jax.json_fields import is_text
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _TAGS = {_OPEN: _CLOSE, "<|FunctionCallBegin|>": "<|FunctionCallEnd|>", "<mcp_env>": "</mcp_env>"}
@@ -25,14 +25,14 @@ _CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-def parse_tools(fields: Fields) -> tuple[dict[str, Any], ...]:
+def parse_tools(fields: RequestFields) -> tuple[dict[str, Any], ...]:
     """The field `tools` of a request, each as it was sent. Raises RequestError that names what is wrong."""
     tools = fields.array("tools")
     for index, tool in enumerate(tools):
-        outer = Fields(tool, fields.param(f"tools[{index}]"))
+        outer = RequestFields(tool, fields.param(f"tools[{index}]"))
         if outer.text("type") != "function":
             raise outer.error("type", "function")
-        inner = Fields(outer.value("function"), outer.param("function"))
+        inner = RequestFields(outer.value("function"), outer.param("function"))
         if not is_tool_name(inner.text("name")):
             raise inner.error("name", "1 to 64 letters, digits and . _ -")
         inner.optional_text("description")
@@ -51,7 +51,7 @@ def is_tool_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def parse_tool_choice(fields: Fields, tools: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+def parse_tool_choice(fields: RequestFields, tools: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     """The field `tool_choice`: the tools of which an answer has to call one; none where it need not.
 
     Raises RequestError for another form, and for a tool that is not among `tools`.
@@ -65,8 +65,8 @@ def parse_tool_choice(fields: Fields, tools: Sequence[dict[str, Any]]) -> tuple[
         return tuple(tools)
     names = [tool["function"]["name"] for tool in tools]
     if isinstance(choice, dict) and choice.get("type") == "function":
-        outer = Fields(choice, fields.param("tool_choice"))
-        inner = Fields(outer.value("function"), outer.param("function"))
+        outer = RequestFields(choice, fields.param("tool_choice"))
+        inner = RequestFields(outer.value("function"), outer.param("function"))
         if (name := inner.text("name")) not in names:
             raise inner.error("name", "one of tools")
         inner.done()
@@ -76,15 +76,15 @@ def parse_tool_choice(fields: Fields, tools: Sequence[dict[str, Any]]) -> tuple[
     raise fields.error("tool_choice", "none, auto, required with tools, or a function of tools by its name")
 
 
-def parse_calls(fields: Fields) -> str:
+def parse_calls(fields: RequestFields) -> str:
     """The field `tool_calls` of a message of the assistant, as the text that the model wrote them in."""
     calls = []
     for index, call in enumerate(fields.array("tool_calls")):
-        outer = Fields(call, fields.param(f"tool_calls[{index}]"))
+        outer = RequestFields(call, fields.param(f"tool_calls[{index}]"))
         outer.ignore(("id", "index"))
         if outer.text("type", "function") != "function":
             raise outer.error("type", "function")
-        inner = Fields(outer.value("function"), outer.param("function"))
+        inner = RequestFields(outer.value("function"), outer.param("function"))
         name, arguments = inner.text("name"), _as_called(inner.text("arguments", "{}"))
         calls.append(f'<tool_call>\n{{"name": {_json(name)}, "arguments": {arguments}}}\n</tool_call>')
         inner.done()

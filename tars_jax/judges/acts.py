@@ -20,7 +20,7 @@ class EpisodeActs:
         self._pages, self._deeds, self._last = pages, deeds, last
 
     def doubt(self, demand: Demand, known: Sequence[Demand]) -> str:
-        """Why what the last page says of the demand may have been found, not made; empty: an act explains it.
+        """The reason why what the last page says of the demand may have been there before; empty: an act made it so.
         `known`: all demands, this one among them."""
         showing = self._showing(demand)
         acts = list(self._between(0, showing[0]))

@@ -49,7 +49,7 @@ class AnswerJudge:
         return _judgement(await self._model.answer(question, reference, said))
 
     def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
-        """As `judge_coverage.py` has it: a model may say what the rules cannot."""
+        """The reason of `judge_coverage.py`, unless there is a model: that may say what the rules cannot."""
         require_reference(task)
         return "" if self._has_model else why_answer_undecidable(task, others)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tars_jax import InputError
-from tars_jax.agent.observations import bounded
+from tars_jax.agent.observations import truncate_middle
 from tars_jax.environment import CannotSay, Task
 from tars_jax.judges.answers import alternatives, says_the_same
 from tars_jax.judges.judge import Judgement, UnreadableVerdict, add_details
@@ -110,7 +110,7 @@ class BrowseCompJudge:
     async def _graded(self, question: str, reference: str, response: str) -> Grade:
         if self._model is None:
             return _by_rules(question, reference, response)
-        given = {"question": question, "response": bounded(response, LONGEST, len), "correct_answer": reference}
+        given = {"question": question, "response": truncate_middle(response, LONGEST, len), "correct_answer": reference}
         if self._template:
             return read_grade(await self._model.ask(_filled(self._template, given), system=_SYSTEM))
         marked = {
@@ -120,7 +120,8 @@ class BrowseCompJudge:
         return read_grade(await self._model.ask(_filled(_ASKED, marked), system=_SYSTEM))
 
     def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
-        """As `judge_coverage.py` has it: a model may say what the rules cannot. Wrong answers are wrong to both."""
+        """The reason of `judge_coverage.py`, unless there is a model: that may say what the rules cannot. Wrong answers
+        are wrong to both."""
         require_reference(task)
         return "" if self._model is not None else why_answer_undecidable(_closed(task), ())
 

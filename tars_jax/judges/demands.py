@@ -237,7 +237,7 @@ class Demand:
 
     @property
     def new_name(self) -> Piece:
-        """That it gets; empty: it is not renamed."""
+        """The new name that the object gets; empty: it is not renamed."""
         return self.tail[0][1:] if "renamed" in self.changes and self.tail else ()
 
     def is_renamed_by(self, texts: Iterable[Sequence[str]]) -> bool:

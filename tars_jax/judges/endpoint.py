@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tars_jax import InputError
-from tars_jax.agent.observations import bounded
+from tars_jax.agent.observations import truncate_middle
 from tars_jax.environment import Observation
 from tars_jax.inference.chat_template import Message, Part
 from tars_jax.inference.client import open_client
@@ -141,7 +141,8 @@ class EndpointModel:
         asked = (
             f"<question>\n{_apart(question)}\n</question>\nThe right answer, one way to say it a line:\n"
             f"<reference>\n{references}\n</reference>\nThe agent's answer, to be judged:\n<answer>\n"
-            f"{_apart(bounded(said, self.max_characters, len))}\n</answer>\n\nSay what the agent's final answer is, "
+            f"{_apart(truncate_middle(said, self.max_characters, len))}\n</answer>\n\n"
+            "Say what the agent's final answer is, "
             f"and whether it means what the right answer means. Your last line is {ANSWER_FORM}."
         )
         return read_answer(await self.ask(asked, system=_ANSWERS))
@@ -160,7 +161,7 @@ class EndpointModel:
 
     def _shown(self, observation: Observation) -> list[Part]:
         parts: list[Part] = []
-        if text := bounded(observation.text, self.max_characters, len):
+        if text := truncate_middle(observation.text, self.max_characters, len):
             parts.append(between("screen", text))
         if observation.pixels is not None:
             parts.append(observation.pixels)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from tars_jax import InputError
 from tars_jax.environment import CannotSay, Task
-from tars_jax.plugins import raised
+from tars_jax.plugins import describe_error
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
 ATTEMPTS = 3
@@ -42,7 +42,7 @@ class Inquiry:
     details: dict[str, Any] = dataclasses.field(default_factory=dict)  # JSON: why the judge says what it says
 
     def to_json(self) -> dict[str, Any]:
-        """As an episode's metadata have it."""
+        """The record for an episode's metadata."""
         return {"judge_calls": self.calls} | ({"judge_details": self.details} if self.details else {})
 
 
@@ -76,11 +76,11 @@ class JudgeFailure(Exception):
 
 
 class JudgeUnavailable(JudgeFailure):
-    """It does not answer, or does not take this episode."""
+    """A judge that does not answer, or does not take this episode."""
 
 
 class UnreadableVerdict(JudgeFailure):
-    """It answered, with something that is no verdict."""
+    """An answer of a judge that is no verdict."""
 
 
 JudgeFunction = Callable[[Trajectory, Task], Judgement | Awaitable[Judgement]]
@@ -113,15 +113,17 @@ class Judge:
 
         Raises JudgeFailure and InputError as `judgement` does.
         """
-        about = self.about(trajectory)
+        described = self._describe(trajectory)
         with inquiring() as inquiry:
             try:
                 reward, success = await self.judgement(trajectory, task)
             except CannotSay as verdict:
-                return mark_undecided(trajectory, verdict, about | inquiry.to_json())
-        return with_judged_reward(trajectory, reward, success, task.verification.threshold, about | inquiry.to_json())
+                return mark_undecided(trajectory, verdict, described | inquiry.to_json())
+        return with_judged_reward(
+            trajectory, reward, success, task.verification.threshold, described | inquiry.to_json()
+        )
 
-    def about(self, trajectory: Trajectory) -> dict[str, Any]:
+    def _describe(self, trajectory: Trajectory) -> dict[str, Any]:
         """Description of the episode's judge, and of the environment's own verdict."""
         own = None if trajectory.success is None else bool(trajectory.success)
         versioned = {"judge_version": self.version} if self.version else {}
@@ -135,7 +137,7 @@ class Judge:
     async def judgement(self, trajectory: Trajectory, task: Task) -> Judgement:
         """Judges an episode. Raises CannotSay where that is its verdict, at once; JudgeFailure where it raised another
         exception, or took too long, `attempts` times; InputError for what is no judgement."""
-        said = await asked(
+        said = await ask_with_retries(
             f"judge {self.name}", lambda: self._call(trajectory, task), self.time_limit, self.pause, self.attempts
         )
         return _checked(self.name, said)
@@ -145,7 +147,7 @@ class Judge:
         return await said if inspect.isawaitable(said) else said
 
 
-async def asked(
+async def ask_with_retries(
     who: str, ask: Callable[[], Awaitable[Any]], time_limit: float, pause: float = 1.0, attempts: int = ATTEMPTS
 ) -> Any:
     """Result of `ask` within its time limit, asked again after a failure, each time after twice the pause.
@@ -166,7 +168,7 @@ async def asked(
             kind, failure = JudgeUnavailable, f"took more than {time_limit:g} s"
         except Exception as error:
             kind = type(error) if isinstance(error, JudgeFailure) else JudgeUnavailable
-            failure = f"raised {raised(error)}"
+            failure = f"raised {describe_error(error)}"
     raise kind(f"{who} {failure}, the last of {attempts} times"[:500])
 
 

@@ -46,7 +46,8 @@ def require_reference(task: Task) -> None:
 
 
 def why_answer_undecidable(task: Task, others: Sequence[Task]) -> str:
-    """Why the rules do not take a fifth or more of right answers, or cannot say of as many wrong ones; empty: they do.
+    """The reason why the rules miss a fifth or more of right answers, or cannot say of as many wrong ones; empty: they
+    can.
 
     Raises InputError for a reference that holds no answer.
     """

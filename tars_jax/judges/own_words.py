@@ -117,7 +117,7 @@ class Deed(NamedTuple):
 
     @property
     def given(self) -> list[tuple[str, ...]]:
-        """Its texts, word for word, but those with blanks around them."""
+        """The texts of the action, word for word, but those with blanks around them."""
         texts = [_line(text) for text in self.written]
         return [tokens_of(text) for text in texts if text and text == text.strip()]
 
@@ -192,7 +192,7 @@ def _line(text: str) -> str:
 
 
 def _unknown(name: str, texts: Sequence[str], asked: set[str]) -> str:
-    """Why it could write anything; empty: it could not."""
+    """The reason why a command could write anything; empty: it could not."""
     if name in _POINTS | _TYPES:
         return ""
     if name in _PRESSES:

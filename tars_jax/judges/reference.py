@@ -32,7 +32,7 @@ class ReferenceAnswer:
         return Judgement(float(right), right)
 
     def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
-        """As `judge_coverage.py` has it."""
+        """The reason of `judge_coverage.py` why the rules cannot judge a task; empty: they can."""
         return why_answer_undecidable(task, others)
 
 

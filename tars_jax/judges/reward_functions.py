@@ -26,7 +26,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import CannotSay, Task
-from tars_jax.judges.judge import DEFAULT_TIME_LIMIT_S, UnreadableVerdict, asked
+from tars_jax.judges.judge import DEFAULT_TIME_LIMIT_S, UnreadableVerdict, ask_with_retries
 from tars_jax.judges.reference import answer_of
 from tars_jax.plugins import Plugins
 from tars_jax.trajectory import Trajectory
@@ -40,7 +40,7 @@ Value = float | bool
 
 @dataclasses.dataclass(frozen=True)
 class RewardFunction:
-    """One function and what it counts."""
+    """A reward function and its weight."""
 
     name: str  # in metrics
     weight: float  # 0: it is measured alone
@@ -57,7 +57,7 @@ class RewardFunction:
         async def ask() -> Value | None:
             return self._number(await self._called(self._arguments(parts, parts, None)))
 
-        if (said := await asked(f"reward function {self.name}", ask, self.time_limit)) is None:
+        if (said := await ask_with_retries(f"reward function {self.name}", ask, self.time_limit)) is None:
             raise CannotSay(f"reward function {self.name} returned None")
         value: Value = said
         return value
@@ -82,7 +82,7 @@ class RewardFunction:
                 )
             return [self._number(each) for each in said]
 
-        values: list[Value | None] = await asked(f"reward function {self.name}", ask, self.time_limit)
+        values: list[Value | None] = await ask_with_retries(f"reward function {self.name}", ask, self.time_limit)
         return values
 
     def _arguments(self, known: Mapping[str, Any], columns: Mapping[str, Any], nothing: Any) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def is_judge(value: Any) -> bool:
 
 def parts_of(trajectory: Trajectory, task: Task) -> dict[str, Any]:
     """Parts of an episode that functions may take: its dialog and record, where the environment keeps them in `info`
-    (`tars_jax.envs.prompts`); elsewhere its instruction and its answer."""
+    (`tars_jax.envs.prompt_dataset`); elsewhere its instruction and its answer."""
     seen = [*(step.info for step in trajectory.steps), trajectory.metadata.get("final", {})]
     record = seen[0].get("record", {})
     said = {info["turn"]: info["messages"] for info in seen if "turn" in info}  # what follows no action is there again

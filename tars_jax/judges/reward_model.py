@@ -1,7 +1,8 @@
 """The policy as a generative outcome reward model (ORM): it reads an episode and says 1 or 0 after its reasoning.
 
 What it reads is the full text history and the last screenshots (UI-TARS-2, 2.5.2: a "scalar reward"); what comes of it
-is how probable success is. `tars_jax/agent/judging.py` writes the question and reads the score, in training as here.
+is how probable success is. `tars_jax/agent/judge_prompt.py` writes the question and reads the score, in training as
+here.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.agent.judging import ALTERNATIVES, SCREENSHOTS, JudgeQuestion, question_about, score_of
+from tars_jax.agent.judge_prompt import ALTERNATIVES, SCREENSHOTS, JudgeQuestion, judge_question, success_probability
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Observation, Task
 from tars_jax.inference.policy_client import PolicyUnavailable
@@ -85,7 +86,7 @@ class OutcomeRewardModel:
         """Probability of success, and whether that is enough. Raises JudgeUnavailable where the episode is too long for
         the model, or the model does not answer; UnreadableVerdict where no answer of several says 1 or 0."""
         instruction = trajectory.metadata.get("instruction") or task.instruction
-        question = question_about(trajectory, instruction, self._writer, self._screenshots)
+        question = judge_question(trajectory, instruction, self._writer, self._screenshots)
         if len(question.tokens) > self._longest:
             raise JudgeUnavailable(
                 f"the reward model reads at most {self._longest} tokens; got {len(question.tokens)} of {trajectory.id}"
@@ -93,7 +94,7 @@ class OutcomeRewardModel:
         text = ""
         for number in range(READINGS):
             answer = await self._answer(question, number)
-            score = score_of(answer, self._writer, self._grammar)
+            score = success_probability(answer, self._writer, self._grammar)
             if score is not None:
                 return self._reading(score)
             text = self._writer.read(answer.tokens)

@@ -67,7 +67,7 @@ class EpisodeRewards:
         return _weighted_sum(await self.values(trajectory, task))
 
     def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
-        """As `judge_coverage.py` has it: of the judges among the functions."""
+        """The reason why a judge among the functions cannot judge a task; empty: all can."""
         previews = (getattr(judge.function, "why_undecidable", None) for _, _, judge in self.judges)
         return next(filter(None, (preview(task, others) for preview in previews if preview)), "")
 
@@ -84,18 +84,18 @@ class RewardsJudge(Judge):
 
     async def judged(self, trajectory: Trajectory, task: Task) -> Trajectory:
         """Like `Judge.judged`, with the value of each function in `metadata["rewards"]`."""
-        about = self.about(trajectory)
+        described = self._describe(trajectory)
         with inquiring() as inquiry:
             try:
                 values = await self.rewards.values(trajectory, task)
             except CannotSay as verdict:
-                return mark_undecided(trajectory, verdict, about | inquiry.to_json())
-        about |= inquiry.to_json()
-        about[VALUES] = {said.name: said.value for said in values}
+                return mark_undecided(trajectory, verdict, described | inquiry.to_json())
+        described |= inquiry.to_json()
+        described[VALUES] = {said.name: said.value for said in values}
         if self.rewards.pending:
-            about[PENDING] = self.rewards.pending
+            described[PENDING] = self.rewards.pending
         reward, success = _weighted_sum(values)
-        return with_judged_reward(trajectory, reward, success, task.verification.threshold, about)
+        return with_judged_reward(trajectory, reward, success, task.verification.threshold, described)
 
 
 def rewards_judge(load_judge: LoadJudge, functions: Any = None, columns: Collection[str] | None = None) -> RewardsJudge:

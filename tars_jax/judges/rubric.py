@@ -46,8 +46,8 @@ class RubricJudge:
         self._answer, self._parallel, self._has_model = answer, parallel, bool(endpoint)
 
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
-        """One fact that does not hold is a failure; otherwise one that the model cannot tell is CannotSay. Raises
-        InputError for a task without facts."""
+        """Judges every fact: one that does not hold is a failure; otherwise one that the model cannot tell raises
+        CannotSay. Raises InputError for a task without facts."""
         facts = self._facts_of(task)
         if not facts:
             raise InputError(f"verification.reference of task {task.id} must hold facts, one a line; got none")
@@ -69,7 +69,7 @@ class RubricJudge:
         return Judgement(held.count(True) / len(held) if self._partial else float(success), success)
 
     def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
-        """As `judge_coverage.py` has it."""
+        """The reason of `judge_coverage.py` why the rubric cannot be judged; empty: it can."""
         facts = [] if self._has_model else self._facts_of(task)
         return why_undecided([stated(fact) for fact in facts], facts)
 

@@ -34,7 +34,7 @@ class RuleModel:
         return Scored(1 + round(4 * len(shown) / max(len(points), 1)), ", ".join(shown))
 
     async def verdict(self, evidence: Evidence, points: Sequence[str], kept: Sequence[KeptObservation]) -> bool:
-        """From the whole episode, whatever was kept of it."""
+        """The verdict from the whole episode, whatever was kept of it."""
         return _Episode(evidence).meets([demanded(point) for point in points])
 
     async def fact(self, evidence: Evidence, fact: str) -> int | None:
@@ -46,7 +46,7 @@ class RuleModel:
 
 
 def why_undecided(demands: Sequence[Demand], said: Sequence[str]) -> str:
-    """Why no page can show all demands, which were `said` so; empty: the rules have forms for each."""
+    """The reason why no page can show all demands, as they were `said`; empty: the rules have forms for each."""
     for demand, words in zip(demands, said, strict=True):
         if demand.asks:
             return f"an answer is asked for, which no page gives: {words:.100}"

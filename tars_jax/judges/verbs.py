@@ -94,7 +94,7 @@ def tells_a_deed(label: Sequence[str]) -> bool:
 
 
 def words_in(label: Iterable[str]) -> set[str]:
-    """Its words without their case, names with signs in them whole ("cv.pdf"), but no signs alone."""
+    """Words of a label without their case, names with signs in them whole ("cv.pdf"), but no signs alone."""
     return {token.casefold() for token in label if any(map(str.isalnum, token))}
 
 

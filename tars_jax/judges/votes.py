@@ -48,7 +48,7 @@ class Votes:
         raise kind(f"{len(absent)} of {len(votes)} votes gave no verdict, which decide: {first}")
 
     def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
-        """As `judge_coverage.py` has it: where too few judges are left for a success."""
+        """The reason why too few judges are left for a success; empty: there are enough."""
         previews = [getattr(judge.function, "why_undecidable", None) for judge in self._judges]
         reasons = [why for preview in previews if preview and (why := preview(task, others))]
         needed = len(previews) if self._rule == "unanimous" else len(previews) // 2 + 1

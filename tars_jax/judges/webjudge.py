@@ -81,7 +81,7 @@ class WebJudge:
         return Judgement(float(success), success)
 
     def why_undecidable(self, task: Task, others: Sequence[Task]) -> str:
-        """As `judge_coverage.py` has it."""
+        """The reason of `judge_coverage.py` why a task cannot be judged; empty: it can."""
         if self._has_model or not task.instruction:
             return ""
         points = clauses_of(task.instruction)

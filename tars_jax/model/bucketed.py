@@ -44,7 +44,7 @@ def bucket_sizes(mean_load: int) -> tuple[int, ...]:
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
-def bucketed(
+def bucketed_experts(
     x: jax.Array, gates: jax.Array, groups: ExpertGroups, weights: ExpertWeights, buckets: Buckets
 ) -> jax.Array:
     """x [G, D], gates [G, K] -> [G, D], the sum over a token's experts."""
@@ -134,7 +134,7 @@ def _backward(
     return dx, dgates.reshape(gates.shape), None, dweights
 
 
-bucketed.defvjp(_forward_for_gradient, _backward)
+bucketed_experts.defvjp(_forward_for_gradient, _backward)
 
 
 def _borders(groups: ExpertGroups) -> tuple[jax.Array, jax.Array]:

@@ -26,8 +26,8 @@ from tars_jax.model.attention import Visible, attend, attend_cache
 from tars_jax.model.cache import Cache, Caches
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.experts import Dense, Experts, RouterStatistics
+from tars_jax.model.matmul import dot_general
 from tars_jax.model.positions import rotate
-from tars_jax.model.products import dot_general
 from tars_jax.model.remat import LAYER_IN, POLICIES
 from tars_jax.model.sharding import constrain
 

@@ -5,7 +5,7 @@ along the mesh axis `expert`, C rows that one device may send to another.
 
 Tokens lie over the axes of a batch, which `expert` is one of, so no token is held or attended to twice. Experts lie
 over `expert`; their kernels are gathered over `fsdp` for the layer and give their part of a sum over `tensor`. Within a
-device the rows go through `grouped`.
+device the rows go through `grouped_experts`.
 
 Shapes are fixed, so C is too. `capacity` None makes it large enough for the worst case, G * min(K, E): nothing is
 dropped, and the buffers are up to N times larger than an even routing needs. A number c makes it c times the even
@@ -24,7 +24,7 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import PartitionSpec
 
 from tars_jax.model.expert_groups import ExpertWeights
-from tars_jax.model.grouped import grouped
+from tars_jax.model.grouped import grouped_experts
 from tars_jax.model.remat import EXPERTS_OUT
 from tars_jax.model.sharding import AXIS_RULES
 
@@ -41,7 +41,7 @@ def can_dispatch(num_tokens: int, weights: ExpertWeights) -> bool:
     return not (num_tokens % holders or num_experts % mesh.shape[EXPERT] or width % mesh.shape[TENSOR])
 
 
-def dispatched(
+def all_to_all_experts(
     x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: ExpertWeights, backend: str, capacity: float | None
 ) -> tuple[jax.Array, jax.Array]:
     """x [G, D], gates [G, K], chosen [G, K] of all devices -> [G, D] and the number of dropped assignments.
@@ -93,7 +93,7 @@ def _on_one_device(
     arrived = exchange(x.at[occupant // top_k].get(mode="fill", fill_value=0))
     owner = exchange(jnp.full(devices * rows, mine, jnp.int32).at[place].set(expert % mine, mode="drop"))
     one = jnp.ones((devices * rows, 1), x.dtype)  # gates are applied at home
-    y = exchange(grouped(arrived, one, owner[:, None], weights, backend, sparse=True))
+    y = exchange(grouped_experts(arrived, one, owner[:, None], weights, backend, sparse=True))
     returned = y.at[place].get(mode="fill", fill_value=0).reshape(num_tokens, top_k, -1)
     returned = checkpoint_name(returned, EXPERTS_OUT)
     return jax.lax.psum(jnp.einsum("GK,GKD->GD", gates, returned), TENSOR), dropped

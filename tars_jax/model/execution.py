@@ -19,7 +19,7 @@ HOPPER, HOPPER_UNIT = "9.0", 128  # the one compute capability that has its inst
 
 @dataclasses.dataclass(frozen=True)
 class Execution:
-    """How a model is computed: rematerialization, kernels, cache order and expert communication.
+    """Execution settings of a model: rematerialization, kernels, cache order and expert communication.
 
     Part of a `ModelConfig`. Every choice gives the same numbers but for rounding, unless `capacity` is set.
     """

@@ -4,8 +4,8 @@ Axes: G tokens of the whole batch, D width, E experts, K experts of a token, F e
 
 No token is dropped, however uneven the routing, unless `execution.capacity` says so: learner and engine, which batch
 differently, compute the same function. Few tokens (decoding) go through all experts, which is cheaper than moving them;
-many go through their own (`grouped`): on a mesh with an expert axis where those are (`dispatch`), on another where the
-tokens are (`gathered`). Padding goes nowhere.
+many go through their own (`grouped_experts`): on a mesh with an expert axis where those are (`dispatch`), on another
+where the tokens are (`weight_gather_experts`). Padding goes nowhere.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import jax
 import jax.numpy as jnp
 
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.dispatch import can_dispatch, dispatched
+from tars_jax.model.dispatch import all_to_all_experts, can_dispatch
 from tars_jax.model.expert_groups import ExpertWeights
-from tars_jax.model.gathered import can_gather, gathered
-from tars_jax.model.grouped import grouped
-from tars_jax.model.products import dot_general
+from tars_jax.model.grouped import grouped_experts
+from tars_jax.model.matmul import dot_general
+from tars_jax.model.weight_gather import can_gather, weight_gather_experts
 
 FEW_TOKENS = 64  # where both ways took equal processor time, at nano's sizes
 
@@ -49,7 +49,7 @@ def all_experts(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Expe
 
 
 class Experts(nn.Module):
-    """The layer: [B, T, D] and a mask of real tokens [B, T] to [B, T, D] and router statistics.
+    """The mixture-of-experts layer: [B, T, D] and a mask of real tokens [B, T] to [B, T, D] and router statistics.
 
     Given `routes` [B, T, K], tokens go where they say, with this router's gates; where they are negative, it chooses.
     """
@@ -93,12 +93,12 @@ class Experts(nn.Module):
         if x.shape[0] <= FEW_TOKENS:
             y = all_experts(x, gates, chosen, weights)
         elif execution.expert_communication == "all_to_all" and can_dispatch(x.shape[0], weights):
-            y, lost = dispatched(x, gates, chosen, weights, config.experts_backend, execution.capacity or None)
+            y, lost = all_to_all_experts(x, gates, chosen, weights, config.experts_backend, execution.capacity or None)
             dropped = lost / jnp.maximum(counts.sum(), 1)
         elif can_gather(x.shape[0], weights):
-            y = gathered(x, gates, chosen, weights, config.experts_backend)
+            y = weight_gather_experts(x, gates, chosen, weights, config.experts_backend)
         else:
-            y = grouped(x, gates, chosen, weights, config.experts_backend)
+            y = grouped_experts(x, gates, chosen, weights, config.experts_backend)
         return y.reshape(shape), RouterStatistics(load, balance_loss, dropped, taken)
 
 

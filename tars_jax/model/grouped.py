@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import jax
 
-from tars_jax.model.bucketed import bucket_sizes, bucketed
+from tars_jax.model.bucketed import bucket_sizes, bucketed_experts
 from tars_jax.model.expert_groups import ExpertWeights, group_by_expert
 from tars_jax.model.hopper import hopper_dot
-from tars_jax.model.ragged import RaggedDot, megablox_dot, ragged, tokamax_dot
+from tars_jax.model.ragged import RaggedDot, megablox_dot, ragged_experts, tokamax_dot
 
 
-def grouped(
+def grouped_experts(
     x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: ExpertWeights, backend: str, *, sparse: bool = False
 ) -> jax.Array:
     """x [G, D], gates [G, K], chosen [G, K] -> [G, D], the weighted sum over a token's experts.
@@ -23,6 +23,8 @@ def grouped(
     """
     runs = group_by_expert(chosen, weights.gate.shape[0])
     if backend == "buckets":
-        return bucketed(x, gates, runs, weights, bucket_sizes(chosen.size // weights.gate.shape[0]))
+        return bucketed_experts(x, gates, runs, weights, bucket_sizes(chosen.size // weights.gate.shape[0]))
     dots: dict[str, RaggedDot] = {"ragged": jax.lax.ragged_dot, "megablox": megablox_dot, "hopper": hopper_dot}
-    return ragged(x, gates, runs, weights, tokamax_dot() if backend == "tokamax" else dots[backend], sparse=sparse)
+    return ragged_experts(
+        x, gates, runs, weights, tokamax_dot() if backend == "tokamax" else dots[backend], sparse=sparse
+    )

@@ -23,8 +23,8 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import AttentionContext, Decoder
 from tars_jax.model.execution import Execution
 from tars_jax.model.experts import RouterStatistics
+from tars_jax.model.matmul import product
 from tars_jax.model.positions import rotary
-from tars_jax.model.products import product
 from tars_jax.model.sharding import leaf_name, mapped
 from tars_jax.model.vision import VisionEncoder
 

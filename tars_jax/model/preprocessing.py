@@ -1,6 +1,6 @@
 """Screenshots of any size to the pixels that a model reads, as `transformers` does it for the Qwen vision families.
 
-Axes: I images, P patches. On the host: `fit`. On the device, from then on: `patches`.
+Axes: I images, P patches. On the host: `fit_image`. On the device, from then on: `patches`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from PIL import Image
 
-from tars_jax.model.config import VisionConfig
-from tars_jax.model.image_size import smart_resize
+from tars_jax.model.config import VisionConfig, smart_resize
 from tars_jax.pictures import opaque
 
 Pixels = TypeVar("Pixels", np.ndarray, jax.Array)
 
 
-def fit(image: Image.Image, config: VisionConfig) -> np.ndarray:
+def fit_image(image: Image.Image, config: VisionConfig) -> np.ndarray:
     """An image to uint8 [height, width, 3] of `smart_resize`, by bicubic interpolation where that is another size.
 
     Equal to the Pillow backend of `transformers`, byte for byte; the torchvision backend rounds some bytes by one.
@@ -38,7 +37,7 @@ def fit(image: Image.Image, config: VisionConfig) -> np.ndarray:
 
 
 def image_key(pixels: np.ndarray) -> bytes:
-    """By which caches of image features know an image as it is read: equal for equal pixels of equal size alone."""
+    """The key of an image in caches of image features: equal for equal pixels of equal size alone."""
     return hashlib.sha256(np.ascontiguousarray(pixels).data).digest() + str(pixels.shape).encode()
 
 

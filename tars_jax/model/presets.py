@@ -227,7 +227,8 @@ PRESETS = {
 
 
 def preset(name: str, vocabulary: int | None = None) -> ModelConfig:
-    """The named preset, with its own vocabulary unless told; raises InputError for a name not in `PRESETS`."""
+    """The preset of this name, with its own vocabulary unless another is given; raises InputError for a name not in
+    `PRESETS`."""
     if name not in PRESETS:
         raise InputError(f"model.preset must be one of {', '.join(sorted(PRESETS))}; got {name!r}")
     return PRESETS[name]() if vocabulary is None else PRESETS[name](vocabulary)

@@ -117,7 +117,7 @@ def encode_images_quantized(config: ModelConfig, parameters: Parameters, images:
 
 
 def _plain(config: ModelConfig) -> ModelConfig:
-    """Products are jax's own, which qwix puts itself in the place of."""
+    """The policy with jax's own products, which qwix replaces."""
     return dataclasses.replace(config, execution=dataclasses.replace(config.execution, products="plain"))
 
 
@@ -175,7 +175,8 @@ def weight_errors(parameters: Parameters, quantized: Parameters) -> dict[str, fl
 
 @functools.cache
 def _kernels(config: ModelConfig) -> dict[str, Any]:
-    """What qwix would quantize of a policy: path -> its mark for a weight, with the shapes of integers and scales.
+    """Weights of a policy that qwix would quantize: path -> its mark for the weight, with the shapes of integers and
+    scales.
 
     But for a tied embedding: it is a weight of the head, and is read by the tokens' numbers, as no integers can be.
     """

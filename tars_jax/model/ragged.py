@@ -29,7 +29,7 @@ MEGABLOX_BLOCK = 1024  # of the product's inner and outer dimension, at most
 MEGABLOX_UNIT = 128  # what a block is a multiple of: the lanes of a TPU
 
 
-def ragged(
+def ragged_experts(
     x: jax.Array,
     gates: jax.Array,
     groups: ExpertGroups,

@@ -80,7 +80,7 @@ def make_mesh(shape: Mapping[str, int], devices: list[jax.Device] | None = None)
 
 
 def _axes(path: str) -> tuple[str | None, ...]:
-    """Logical axes of a parameter; integers and scales of a quantized kernel have those of the kernel.
+    """The logical axes of a parameter; integers and scales of a quantized kernel have those of the kernel.
 
     Groups of layers lie as all layers in one do.
     """

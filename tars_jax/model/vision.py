@@ -86,7 +86,7 @@ def _norm(config: VisionConfig) -> Any:
 
 
 class VisionEncoder(nn.Module):
-    """Screenshots uint8 [I, height, width, 3] to features [1 + F, I, Q, out_width].
+    """The encoder: screenshots uint8 [I, height, width, 3] to features [1 + F, I, Q, out_width].
 
     The first stand in for the image tokens; the F others (DeepStack) are added to them after the first F layers of the
     decoder.

@@ -37,7 +37,7 @@ class Yarn:
         """Factors of the frequencies theta^(-2i / head_dim), float32 [head_dim / 2]."""
 
         def index(turns: float) -> float:
-            """Of the frequency that comes round so often."""
+            """The index of the frequency that turns so often."""
             return head_dim * math.log(self.trained_positions / (turns * 2 * math.pi)) / (2 * math.log(theta))
 
         first, last = index(self.beta_fast), index(self.beta_slow)

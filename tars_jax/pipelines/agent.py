@@ -24,7 +24,7 @@ from tars_jax.pipelines.job_checks import ppo_config
 from tars_jax.pipelines.mixture import Mixture
 from tars_jax.pipelines.ppo_stage import run_ppo
 from tars_jax.pipelines.run_context import RunContext
-from tars_jax.pipelines.sandbox_counts import summed
+from tars_jax.pipelines.sandbox_counts import sum_counts
 from tars_jax.pipelines.stages import collect, evaluate, initial_policy, supervise
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.pipelines.value_stage import pretrain
@@ -72,7 +72,7 @@ def summary(context: RunContext, evaluated: Evaluated) -> dict[str, Any]:
         **{name: stages["value"][name] for name in valued},
         **judged_beside_true(evaluated),
         **reward_means(evaluated.before, evaluated.after),
-        "infrastructure": summed(stage.get("infrastructure", {}) for stage in stages.values()),
+        "infrastructure": sum_counts(stage.get("infrastructure", {}) for stage in stages.values()),
     }
 
 

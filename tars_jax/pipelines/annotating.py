@@ -28,12 +28,12 @@ from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.annotation_value import ExpectedReturn
 from tars_jax.pipelines.answer_constraints import Keep, keep_in, pattern_of
 from tars_jax.pipelines.contestants import SCRIPTED, Contestant, Driven, remote, scripted
-from tars_jax.pipelines.starts import starting_point
+from tars_jax.pipelines.starting_weights import starting_point
+from tars_jax.training.atomic_directory import MANIFEST
 from tars_jax.training.quantized import load_for_engine
 from tars_jax.training.state import abstract_parameters, fresh_parameters
 
 NOBODY = "none"
-MANIFEST = "checkpoint.json"
 
 
 @dataclasses.dataclass(frozen=True)

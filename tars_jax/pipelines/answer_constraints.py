@@ -28,8 +28,8 @@ Keep = Callable[[str, str], Awaitable[object]]  # a name and its pattern, for wh
 
 
 def constrained_player(player: Player, agent: Mapping[str, Any], keep: Keep, sampling: Sampling) -> Player:
-    """The same player, whose answers are calls of the episode's environment and nothing else, as the section `agent` of
-    its run has it."""
+    """A player whose answers are calls of the episode's environment and nothing else, as the section `agent` of its run
+    has it."""
 
     @contextlib.asynccontextmanager
     async def session(watched: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
@@ -49,7 +49,7 @@ def pattern_of(agent: Mapping[str, Any], space: ActionSpace) -> str:
 
 
 def keep_in(engine: Engine, tokenizer: Tokenizer) -> Keep:
-    """For an engine in this process, whose table grows by what its episodes can call."""
+    """A `Keep` for an engine in this process, whose table grows by what its episodes can call."""
     spelling = Spelling.of(tokenizer.token_bytes(), tokenizer.end, engine.model.vocabulary, tokenizer.encode)
     growing = threading.Lock()
 
@@ -63,7 +63,7 @@ def keep_in(engine: Engine, tokenizer: Tokenizer) -> Keep:
 
 
 def once(keep: Keep) -> Keep:
-    """The same, which asks for each name once; one that failed is asked for again."""
+    """A `Keep` that asks for each name once; one that failed is asked for again."""
     kept: set[str] = set()
 
     async def first(name: str, pattern: str) -> None:

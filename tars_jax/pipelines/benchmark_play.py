@@ -11,8 +11,8 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.envs.registry import EnvironmentSpec, load_environment
-from tars_jax.evaluation.benchmarks.page import curve_of, report_of, result_of
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun
+from tars_jax.evaluation.benchmarks.benchmark_report import curve_of, report_of, result_of
 from tars_jax.evaluation.figures import draw_budgets, save_figure
 from tars_jax.evaluation.scoring import SUCCESS_UNIT
 from tars_jax.files import write_atomic
@@ -104,7 +104,7 @@ def read_tasks(config: Any, options: Mapping[str, Any]) -> BenchmarkTasks:
 
 
 def tasks_to_play(config: Any, tasks: BenchmarkTasks, spec: EnvironmentSpec, options: Mapping[str, Any]) -> list[Task]:
-    """One for each task of the benchmark, in its order."""
+    """Tasks to play, one for each task of the benchmark, in its order."""
     made = [
         Task(
             entry.id.replace("/", "."), config.suite, config.seed, {**options, "task": entry.id},

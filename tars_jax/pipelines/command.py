@@ -4,7 +4,7 @@ The command comes with the wheel; in a checkout `./launch/local.sh` sets up firs
 
 NAME is a module experiments/NAME.py with `run(config, run_directory)` and, optionally, `POSITIONAL`, the fields that
 VALUEs without a flag are for, in their order, `EXTENSIONS`, the fields that may grow when a run is resumed
-(`tars_jax.training.extension`), `RENEWED`, those that may be others then, and `PROCESSES = "many"` where several
+(`tars_jax.training.run_directory`), `RENEWED`, those that may be others then, and `PROCESSES = "many"` where several
 processes can share a run (`tars_jax.training.processes`). Its default config is configs/NAME.py, made from dataclasses
 that say what each field is and must be (`schema.py`). Two fields belong to this file: `seed`, and `run`, the run
 directory ("" for runs/NAME-TIME-seedSEED, in the checkout, or else where the user stands; one that exists is resumed).

@@ -15,7 +15,7 @@ from tars_jax.web.request_limits import is_loopback
 
 
 def runs(words: str) -> Rule:
-    """One run directory or more; `words` say of what."""
+    """The rule of a field for one run directory or more; `words` say of what."""
     return Rule(bool, words)
 
 
@@ -71,7 +71,7 @@ class HelperFields(EndpointFields):
 
 @dataclasses.dataclass(frozen=True)
 class PlayerFields(EndpointFields, RunFields):
-    """Who plays: exported weights, our server, an OpenAI-compatible endpoint, or a scripted player."""
+    """The player: exported weights, our server, an OpenAI-compatible endpoint, or a scripted player."""
 
     answer_seconds: float = field(120.0, "time limit of one answer of a remote policy, in seconds", more_than(0))
     patience: float = field(

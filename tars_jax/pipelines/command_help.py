@@ -38,7 +38,7 @@ def list_fields(name: str, flags: Sequence[str], root: pathlib.Path) -> str:
             section = group
             lines += [""] if group else []
             lines += _wrapped(about[group].about if group in about else "", "  ")
-        lines.append(f"  --config.{field}={shown(value)}")
+        lines.append(f"  --config.{field}={flag_value(value)}")
         rule = said.rule.allowed if said.rule else ("true or false" if isinstance(value, bool) else "")
         rule = f"{rule}, or {AUTO}" if rule and isinstance(value, Unset) else rule
         words = [said.about.removesuffix("."), f"must be {rule}" if rule else ""]
@@ -46,8 +46,8 @@ def list_fields(name: str, flags: Sequence[str], root: pathlib.Path) -> str:
     return "\n".join(lines)
 
 
-def shown(value: Any) -> str:
-    """As a flag takes it."""
+def flag_value(value: Any) -> str:
+    """A value as a flag takes it."""
     return (",".join(map(str, value)) or "()") if isinstance(value, tuple) else str(value)
 
 

@@ -108,8 +108,8 @@ def _example(value: Any, said: Described | None) -> Any:
 
 @contextlib.contextmanager
 def naming(field: str, argument: str, **others: str) -> Iterator[None]:
-    """What is raised of an `argument` of code below names the field of the config that has it; so do `others`, fields
-    by their arguments. Whatever else is raised is of `field`."""
+    """Renames errors: one about an `argument` of code below names the field of the config that holds it; so do
+    `others`, fields by their arguments. Any other error is one of `field`."""
     try:
         yield
     except InputError as error:

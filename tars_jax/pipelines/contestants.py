@@ -15,9 +15,9 @@ from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.agent.computer_tool import END
-from tars_jax.agent.coordinates import pixel_size
 from tars_jax.agent.grammar_plain import PLAIN
 from tars_jax.agent.loop import AgentConfig, PolicySession
+from tars_jax.agent.observations import pixel_size
 from tars_jax.agent.platform_prompt import platform_prompt
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.tool_schemas import NATIVE, TEXT
@@ -37,9 +37,9 @@ from tars_jax.pipelines.answer_constraints import constrained_player, keep_in, o
 from tars_jax.pipelines.probing import TaskShape
 from tars_jax.pipelines.sections import agent_config, chat_format, num_pages
 from tars_jax.pipelines.serving import fit_to, read_key
-from tars_jax.pipelines.starts import run_config, starting_point
+from tars_jax.pipelines.starting_weights import run_config, starting_point
 from tars_jax.pipelines.windows import longest_windows
-from tars_jax.rollout.computer_session import ComputerSession
+from tars_jax.rollout.computer_tool_session import ComputerToolSession
 from tars_jax.rollout.native_session import NativeSession
 from tars_jax.rollout.players import (
     Player,
@@ -173,7 +173,7 @@ def remote(config: Any, field: str = "checkpoint") -> Contestant:
             if tools == NATIVE:
                 yield NativeSession(client, turns, space, agent.grammar, seed, image_size=size, guide=told)
             else:
-                yield ComputerSession(
+                yield ComputerToolSession(
                     client, turns, space, agent.grammar, seed, tool=tools, image_size=size, guide=told and not known,
                     safety_checks=config.get("safety_checks", END),
                 )  # fmt: skip

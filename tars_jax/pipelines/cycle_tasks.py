@@ -1,4 +1,4 @@
-"""One cycle's tasks: fresh ones to train on, and always the same ones to be measured by."""
+"""Tasks of one cycle: fresh ones to train on, and always the same ones to be measured by."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CycleTasks:
 
 
 class ValidationTasks(CycleTasks):
-    """The same, held out being those that choose between models."""
+    """Tasks of a cycle whose held-out ones choose between models."""
 
     def held_out(self, count: int) -> list[Task]:
         return list(self._held_out[self._reported :])

@@ -16,7 +16,8 @@ from tars_jax.trajectory import Trajectory
 
 
 def demonstrations_for(spec: RunSpec) -> list[Trajectory]:
-    """Those of `demonstrations.datasets`. Raises InputError as `recorded_for`, and where these hold none."""
+    """The demonstrations of `demonstrations.datasets`. Raises InputError as `recorded_for`, and where these hold
+    none."""
     names = spec.config.demonstrations.datasets
     found = recorded_for(spec, names, "config.demonstrations.datasets")
     if names and not found:

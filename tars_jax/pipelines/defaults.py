@@ -21,7 +21,7 @@ from tars_jax.pipelines.judges import open_judge
 from tars_jax.pipelines.mixture import fewest_groups
 from tars_jax.pipelines.probing import TaskShape, callable_in, probe, probes
 from tars_jax.pipelines.sections import chat_format, well_formed
-from tars_jax.pipelines.starts import starting_point
+from tars_jax.pipelines.starting_weights import starting_point
 from tars_jax.training import processes
 from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.run_directory import RunDirectory

@@ -60,7 +60,7 @@ def written_kinds(config: Any) -> list[tuple[str, Options]]:
 
 
 def written_parts(config: Any) -> list[tuple[str, Options]]:
-    """The same by environment: the parts of a mixture."""
+    """Kinds of tasks by environment: the parts of a mixture."""
     written = written_environments(config.environment)
     return sorted(written_kinds(config), key=lambda kind: written.index(kind[0]))
 
@@ -94,7 +94,7 @@ class TaskKind:
 
     @property
     def meaning(self) -> str:
-        """The same of a kind that spells an option's default out."""
+        """A key that is the same for a kind that spells an option's default out."""
         return json.dumps([self.environment, {**self.spec.defaults, **self.options}], sort_keys=True, default=repr)
 
 
@@ -190,7 +190,7 @@ class EnvironmentTasks(EvenSets):
         return dataclasses.replace(task, verification=verification)
 
     def held_out(self, count: int) -> list[Task]:
-        """As many as there are, where that is known and fewer."""
+        """Held-out tasks; fewer than `count` where it is known that there are no more."""
         limited = [(part, kind.spec.levels) for part in self._parts for kind in part if kind.spec.levels is not None]
         most = [len(self._parts) * len(part) * levels.count(EVAL) for part, levels in limited]
         return super().held_out(min([count, *most]))

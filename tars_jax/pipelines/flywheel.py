@@ -28,9 +28,9 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.data.datasets import read_dataset
-from tars_jax.data.rejection_sampling import KeepRule, by_task, keep
+from tars_jax.data.rejection_sampling import KeepRule, by_task, select_successes
 from tars_jax.data.store import Origin, Store
-from tars_jax.data.store.feeding import StoredEpisodes
+from tars_jax.data.store.feed import StoredEpisodes
 from tars_jax.data.store.routing import CT, RECYCLED, SFT, Routed, batch_of, changed, route
 from tars_jax.data.store.verdicts import Verdict
 from tars_jax.data.tutorials import SITE
@@ -42,11 +42,11 @@ from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.stages import collect, evaluate, supervise
-from tars_jax.pipelines.starts import start_from
+from tars_jax.pipelines.starting_weights import start_from
 from tars_jax.pipelines.task_sources import load_task_source, place_of, with_listed
-from tars_jax.pipelines.training_sets import draw, in_rows, learned_tokens, mixture
+from tars_jax.pipelines.training_sets import draw_training_set, in_rows, learned_tokens, mixture
 from tars_jax.pipelines.value_stage import pretrain
-from tars_jax.pipelines.windows import holding
+from tars_jax.pipelines.windows import fill_recorded_sizes
 from tars_jax.training.checkpoint import copy_export, lineage
 from tars_jax.training.merge_checkpoints import merge_checkpoints
 from tars_jax.training.run_directory import RunDirectory
@@ -130,7 +130,9 @@ def run_flywheel(config: Any, run: RunDirectory) -> FlywheelResult:
             cycles.append(Cycle.from_json(done))
         before, after = (_shown(run.path, cycle) for cycle in (cycles[0], cycles[-1]))
         moving = 0 if config.control == "no_routing" else len(changed(store))
-        return FlywheelResult(config, cycles, before, after, len(store.leaked()), len(store.alike()), moving)
+        return FlywheelResult(
+            config, cycles, before, after, len(store.leaked()), len(store.same_first_screens()), moving
+        )
 
 
 def _texts(spec: RunSpec, held_out: Collection[str]) -> Texts:
@@ -147,7 +149,7 @@ def _holding(config: Any, spec: RunSpec, texts: Sequence[Trajectory]) -> Any:
     """The config with room for texts. Answers stay as long as those of the tasks: nobody plays a text."""
     config = config.copy_and_resolve_references()
     config.engine.max_new_tokens = spec.config.engine.max_new_tokens
-    return holding(config, spec.writer, spec.shapes, texts)
+    return fill_recorded_sizes(config, spec.writer, spec.shapes, texts)
 
 
 def _all(texts: Texts) -> list[Trajectory]:
@@ -300,10 +302,10 @@ class _Cycle:
             rule = from_section(KeepRule, self._config.sampling)
             # V of the store counts, which an annotator may have said against what the episode came with.
             solved = [dataclasses.replace(each, success=True) for each in episodes]
-            episodes = [each for group in by_task(solved) for each in keep(group, rule)]
+            episodes = [each for group in by_task(solved) for each in select_successes(group, rule)]
         records = self._context.path / f"{name}.array_record" if self._config.reader == "array_record" else None
         size = functools.partial(learned_tokens, loss_on=LOSS_ON[name], image=self._context.tokenizer.image)
-        drawn = draw(
+        drawn = draw_training_set(
             name, episodes, _all(self._texts), weight, size=size, count=config.episodes,
             seed=self._config.seed + self._number, records=records, texts_alone=name == CT,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which games and tasks of benchmarks can be trained on, by their names."""
+"""Names of games and tasks of benchmarks that can be trained on."""
 
 from __future__ import annotations
 

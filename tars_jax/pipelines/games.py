@@ -59,7 +59,7 @@ class Games(EvenSets):
     def probes(self, name: str, count: int) -> list[Task]:
         """Some tasks of one of the names."""
         options = kinds_of(name, self._config.levels)[-1]
-        return [draw(self._config, name, "train", VALUE, index, options) for index in range(count)]
+        return [draw_task(self._config, name, "train", VALUE, index, options) for index in range(count)]
 
     def _even(self, split: str, stream: int, count: int) -> list[Task]:
         config = self._config
@@ -67,7 +67,7 @@ class Games(EvenSets):
         turns = (divmod(index, len(self._parts)) for index in range(count))
         games = [self._parts[part][turn % len(self._parts[part])] for turn, part in turns]
         return [
-            draw(config, game, split, stream, index, kinds_of(game, [int(level)])[0])
+            draw_task(config, game, split, stream, index, kinds_of(game, [int(level)])[0])
             for index, (game, level) in enumerate(zip(games, levels, strict=True))
         ]
 
@@ -95,7 +95,7 @@ class FrontierGames:
     def task(self, index: int) -> Task:
         """The next of its own: number `index` of them."""
         game, number = self._names[index % len(self._names)], self._share.number + index * self._share.of
-        return draw(self._config, game, "train", TRAINING, number, self._curricula[game].options(number))
+        return draw_task(self._config, game, "train", TRAINING, number, self._curricula[game].options(number))
 
     def update(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
         """The success in each game, of episodes of several levels their score, too, and the mean level of its next
@@ -134,7 +134,7 @@ def several_levels(config: Any) -> dict[str, bool]:
     return {NEXT_LEVELS: True, LEVEL_REWARDS: config.task.level_rewards}
 
 
-def draw(config: Any, game: str, split: str, stream: int, index: int, options: dict[str, Any]) -> Task:
+def draw_task(config: Any, game: str, split: str, stream: int, index: int, options: dict[str, Any]) -> Task:
     """A task whose budget is its level's, at most `config.task.max_steps`; that one for several levels."""
     options = {**options, **(several_levels(config) if is_game(game) else {})}
     steps = min(config.task.max_steps, load_playable(game).steps_for(options))

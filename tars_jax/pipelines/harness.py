@@ -25,7 +25,7 @@ from tars_jax.model.policy import Parameters
 from tars_jax.model.tokenizer import Tokenizer
 from tars_jax.pipelines.sections import sandbox_of
 from tars_jax.pipelines.serving import fit_to, template
-from tars_jax.pipelines.starts import starting_point
+from tars_jax.pipelines.starting_weights import starting_point
 from tars_jax.plugins import Plugins
 from tars_jax.rollout.activity import now
 from tars_jax.rollout.harness_episode import ChatPolicy, HarnessPlayer
@@ -58,7 +58,8 @@ def serving_engine(
 
 @contextlib.contextmanager
 def serving_answers(model: ModelConfig, tokenizer: Tokenizer, answers: Answers, config: Any) -> Iterator[ChatPolicy]:
-    """The same for a function. Raises InputError for a tokenizer whose prompts cannot be read back into messages."""
+    """A policy server for a function that answers. Raises InputError for a tokenizer whose prompts cannot be read back
+    into messages."""
     read = template(model, tokenizer)
     if not isinstance(read, TurnFormat):
         raise InputError(
@@ -72,7 +73,7 @@ def serving_answers(model: ModelConfig, tokenizer: Tokenizer, answers: Answers, 
 
 @contextlib.contextmanager
 def demonstrating(player: Player, tasks: Sequence[Task], skill: float, config: Any) -> Iterator[Player]:
-    """The same player, who also answers the programs of such tasks, as the functions do that their options name."""
+    """A player who also answers the programs of such tasks, as the functions do that their options name."""
     names = {_spec(task).answered_by for task in tasks} - {""}
     if not names:
         yield player

@@ -20,7 +20,7 @@ from tars_jax.pipelines.probing import TaskShape
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.stages import collect, initial_policy, supervise
-from tars_jax.pipelines.starts import start_from
+from tars_jax.pipelines.starting_weights import start_from
 from tars_jax.pipelines.value_stage import pretrain
 from tars_jax.training.merge_checkpoints import merge_checkpoints
 from tars_jax.training.run_directory import RunDirectory, write_json
@@ -29,8 +29,8 @@ START, HYBRID = "start", "hybrid"
 
 
 def part_configs(config: Any) -> dict[str, Any]:
-    """For each part of the mixture, by its name, the config of an agent that learns it alone. Raises InputError as
-    `EnvironmentTasks` does."""
+    """Configs for each part of the mixture, by its name: the config of an agent that learns it alone. Raises InputError
+    as `EnvironmentTasks` does."""
     mixture = EnvironmentTasks(config).mixture
     assert mixture is not None  # the experiment's rules
     found = {}
@@ -44,7 +44,8 @@ def part_configs(config: Any) -> dict[str, Any]:
 
 
 def composite_configs(config: Any) -> dict[str, Any]:
-    """For each of `config.composites`, by its name, the config of its tasks. Raises InputError for one that is none."""
+    """Configs for each of `config.composites`, by its name: the config of its tasks. Raises InputError for one that is
+    none."""
     written, names = written_parts(config), list(part_configs(config))
     found = {}
     for text in config.composites:

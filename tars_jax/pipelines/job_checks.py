@@ -9,7 +9,7 @@ from tars_jax.pipelines.schema import from_section
 from tars_jax.rollout.config import check_groups
 from tars_jax.training import processes
 from tars_jax.training.config import PPOConfig
-from tars_jax.training.extension import Extension
+from tars_jax.training.run_directory import Extension
 
 # A finished run that is given more updates goes on, and is evaluated again.
 PPO_EXTENSIONS = {"ppo.updates": Extension("ppo", again=("after",))}

@@ -12,7 +12,7 @@ import jax
 import ml_collections
 
 from tars_jax import InputError
-from tars_jax.agent.judging import ALTERNATIVES
+from tars_jax.agent.judge_prompt import ALTERNATIVES
 from tars_jax.environment import Task
 from tars_jax.inference.engine import Engine
 from tars_jax.json_fields import read_object_text
@@ -21,7 +21,7 @@ from tars_jax.judges.calibration import read_calibration
 from tars_jax.judges.reward_model import OutcomeRewardModel, ScoreReading
 from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.sections import engine_config
-from tars_jax.pipelines.starts import run_config, start_from
+from tars_jax.pipelines.starting_weights import run_config, start_from
 from tars_jax.training.checkpoint import lineage
 from tars_jax.training.weight_sync import to_local_devices
 from tars_jax.trajectory import Trajectory

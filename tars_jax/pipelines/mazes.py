@@ -20,7 +20,7 @@ def curriculum_config(config: Any) -> CurriculumConfig:
 
 
 class MazeTasks:
-    """One game whose levels differ in the distance from start to exit."""
+    """Tasks of one game whose levels differ in the distance from start to exit."""
 
     def __init__(self, config: Any) -> None:
         self._config = config

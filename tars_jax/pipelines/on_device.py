@@ -90,7 +90,7 @@ def levelled_off(curves: Curves) -> tuple[bool, ...]:
 
 
 class OnDevice:
-    """One config, ready to train; nothing of it changes. Raises InputError where fields do not go together."""
+    """An agent's training by one config, which does not change. Raises InputError where fields do not go together."""
 
     def __init__(self, config: Any) -> None:
         check_update(config.ppo, config.rollout.episodes, "rollout.episodes")

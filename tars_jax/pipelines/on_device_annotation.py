@@ -33,7 +33,7 @@ from tars_jax.rollout.device_annotators import (
 )
 from tars_jax.rollout.on_device import demonstrate
 from tars_jax.training.config import OptimizerConfig
-from tars_jax.training.on_device import played_first, rows_of
+from tars_jax.training.on_device import rows_of, shuffle_played_first
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import Rows
 from tars_jax.training.placement import put_rows, take_rows
@@ -84,7 +84,7 @@ def earlier(design: Design, plan: AnnotationPlan, seed: jax.Array, scenes: Scene
     """Rows before anybody annotates, with room for annotations: steps of the policy's demonstrations."""
     levels = keys_of(SUPERVISED, seed, jnp.arange(design.demonstrations))
     episodes = demonstrate(scenes[0], levels, floats["demonstrations"]["skill"])
-    order, _ = played_first(episodes, keys_of(ANNOTATION, seed, jnp.array([-1]))[0])
+    order, _ = shuffle_played_first(episodes, keys_of(ANNOTATION, seed, jnp.array([-1]))[0])
     # A row beyond the last is empty.
     room = jnp.full(plan.rounds * plan.human_steps, order.size)
     return take_rows(rows_of(episodes), jnp.concatenate([order[: plan.earlier_rows], room]))
@@ -101,7 +101,7 @@ def collect(
     scenes: Scenes,
     floats: Floats,
 ) -> Collected:
-    """One round, of any number; `gate` [2] is the uncertainty above which the annotator is asked, and stays.
+    """Collects one round, of any number; `gate` [2] is the uncertainty above which the annotator is asked, and stays.
 
     Rounds of one number have the same tasks in every kind of annotation.
     """

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tars_jax.episodes import Episodes
+from tars_jax.episodes import EpisodeArrays
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.quantization import quantize
@@ -31,14 +31,14 @@ from tars_jax.rollout.on_device import Scene, demonstrate, rollout
 from tars_jax.training.advantages import informative
 from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig, unless_off
 from tars_jax.training.on_device import (
-    judged,
-    on_played,
+    map_played_rows,
+    noisy_rewards,
     over_minibatches,
-    played_first,
     ppo_batch,
     return_batch,
     rows_of,
-    shaped,
+    shape_rewards,
+    shuffle_played_first,
 )
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.placement import take_rows
@@ -54,7 +54,7 @@ Scenes = tuple[Scene, ...]  # [K]
 
 
 class MixturePart(NamedTuple):
-    """One scene's share of every batch."""
+    """A part of a mixture: one scene's share of every batch."""
 
     name: str  # of its metrics
     weight: float
@@ -122,7 +122,7 @@ def _with(config: Config, values: dict[str, Any]) -> Config:
 
 
 def keys_of(stage: int, seed: jax.Array | int, numbers: jax.Array) -> jax.Array:
-    """One key for each number [N] of a stage."""
+    """Keys, one for each number [N] of a stage."""
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), stage), seed)
     return jax.vmap(jax.random.fold_in, (None, 0))(key, numbers)
 
@@ -148,7 +148,7 @@ def supervise(
         levels = (number * design.supervised_episodes + jnp.arange(design.supervised_episodes)) % design.demonstrations
         key = keys_of(SUPERVISED, seed, number[None] + design.demonstrations)[0]
         episodes = _demonstrated(scenes, keys_of(SUPERVISED, seed, levels), parts, floats["demonstrations"]["skill"])
-        order, _ = played_first(episodes, key)
+        order, _ = shuffle_played_first(episodes, key)
         return update(state, take_rows(rows_of(episodes), order[: design.supervised_rows]))
 
     return jax.lax.scan(one, state, first + jnp.arange(updates))
@@ -250,9 +250,9 @@ def train(
         if ppo.uses_values:
             values = _values(design, actors.values, episodes, parts, ppo.minibatch_rows)
         if ppo.uses_reference:
-            reference = on_played(lambda some: score(actors.reference, some), rows, played, ppo.minibatch_rows)
+            reference = map_played_rows(lambda some: score(actors.reference, some), rows, played, ppo.minibatch_rows)
         if ppo.decoupled:
-            proximal = on_played(lambda some: score(before, some), rows, played, ppo.minibatch_rows)
+            proximal = map_played_rows(lambda some: score(before, some), rows, played, ppo.minibatch_rows)
         names = [part.name for _, part in named]
         batch, prepared = ppo_batch(episodes, verdicts, rewards, values, ppo, groups, reference, proximal, parts, names)
         taken = episodes.played
@@ -297,7 +297,7 @@ def reference(design: Design, count: int, scenes: Scenes) -> jax.Array:
     return _demonstrated(scenes, keys_of(HELD_OUT, 0, jnp.arange(count)), design.parts_of(count), 1.0).succeeded
 
 
-def describe(episodes: Episodes) -> Metrics:
+def describe(episodes: EpisodeArrays) -> Metrics:
     """Metrics of a batch of episodes."""
     played = episodes.played
     return {
@@ -321,7 +321,7 @@ def _episodes(
     parts: np.ndarray,
     scenes: Scenes,
     floats: Floats,
-) -> tuple[Episodes, jax.Array, jax.Array, jax.Array]:
+) -> tuple[EpisodeArrays, jax.Array, jax.Array, jax.Array]:
     """The episodes of an update, their verdicts [E, S], the rewards shaped from these, and a key for what follows.
 
     `groups` [E] are numbers below E: episodes with equal ones play the same level. `parts` [E] are the episodes' parts.
@@ -330,19 +330,19 @@ def _episodes(
     play_key, verdict_key, key = jax.random.split(own, 3)
     levels = keys_of(stage, seed, number * groups.size + groups)
     episodes = _rollout(design, policy, levels, play_key, parts, scenes, floats)
-    verdicts = judged(episodes, verdict_key, **floats["verifier"])
-    return episodes, verdicts, shaped(episodes, verdicts, _with(design.reward, floats["reward"])), key
+    verdicts = noisy_rewards(episodes, verdict_key, **floats["verifier"])
+    return episodes, verdicts, shape_rewards(episodes, verdicts, _with(design.reward, floats["reward"])), key
 
 
 def _each_part(
-    play: Callable[[int, Scene, jax.Array], Episodes], scenes: Scenes, levels: jax.Array, parts: np.ndarray
-) -> Episodes:
+    play: Callable[[int, Scene, jax.Array], EpisodeArrays], scenes: Scenes, levels: jax.Array, parts: np.ndarray
+) -> EpisodeArrays:
     """`play` of every part's number, scene and levels, one behind the other; levels' keys and `parts` are [E]."""
     found = [play(number, scene, levels[parts == number]) for number, scene in enumerate(scenes)]
     return found[0] if len(found) == 1 else jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *found)
 
 
-def _demonstrated(scenes: Scenes, levels: jax.Array, parts: np.ndarray, skill: jax.Array | float) -> Episodes:
+def _demonstrated(scenes: Scenes, levels: jax.Array, parts: np.ndarray, skill: jax.Array | float) -> EpisodeArrays:
     return _each_part(lambda _, scene, own: demonstrate(scene, own, skill), scenes, levels, parts)
 
 
@@ -354,8 +354,8 @@ def _rollout(
     parts: np.ndarray,
     scenes: Scenes,
     floats: Floats,
-) -> Episodes:
-    def play(number: int, scene: Scene, own: jax.Array) -> Episodes:
+) -> EpisodeArrays:
+    def play(number: int, scene: Scene, own: jax.Array) -> EpisodeArrays:
         own_key = jax.random.fold_in(key, number) if number else key
         return rollout(scene, design.model, policy, own, own_key, floats["sampling"]["temperature"])
 
@@ -377,7 +377,7 @@ def _learned(
     return tuple(state for state, _ in found), jnp.stack([metrics["value_loss"] for _, metrics in found]).mean()
 
 
-def _own_rows(design: Design, episodes: Episodes, parts: np.ndarray) -> list[jax.Array]:
+def _own_rows(design: Design, episodes: EpisodeArrays, parts: np.ndarray) -> list[jax.Array]:
     """bool [R] for every value model: the played rows that are its own."""
     played = episodes.played.ravel()
     if design.value_models == 1:
@@ -387,13 +387,13 @@ def _own_rows(design: Design, episodes: Episodes, parts: np.ndarray) -> list[jax
 
 
 def _values(
-    design: Design, states: tuple[TrainState, ...], episodes: Episodes, parts: np.ndarray, at_a_time: int
+    design: Design, states: tuple[TrainState, ...], episodes: EpisodeArrays, parts: np.ndarray, at_a_time: int
 ) -> jax.Array:
     """[R, T]: every row by its own value model."""
     value, rows = value_fn(design.model), rows_of(episodes)
 
     def of_one(state: TrainState, own: jax.Array) -> jax.Array:
-        return on_played(lambda some: value(state.parameters, some), rows, own, at_a_time)
+        return map_played_rows(lambda some: value(state.parameters, some), rows, own, at_a_time)
 
     found = [of_one(*each) for each in zip(states, _own_rows(design, episodes, parts), strict=True)]
     return functools.reduce(jnp.add, found)

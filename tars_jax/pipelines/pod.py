@@ -15,8 +15,7 @@ import ml_collections
 from tars_jax import InputError
 from tars_jax.launcher import LAUNCHER
 from tars_jax.training import processes
-from tars_jax.training.extension import Extension
-from tars_jax.training.run_directory import RunDirectory
+from tars_jax.training.run_directory import Extension, RunDirectory
 
 
 def shared_run_directory(

@@ -29,7 +29,7 @@ from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.sections import num_pages
-from tars_jax.pipelines.starts import keep, start_from
+from tars_jax.pipelines.starting_weights import keep_starting_weights, start_from
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.pipelines.value_stage import doubt_of_value
 from tars_jax.rollout import multihost_pool
@@ -62,8 +62,12 @@ def run_ppo(context: RunContext, provider: TaskProvider, start_at: Path, value_a
     if context.run.finished("ppo"):
         return
     config, algorithm = context.config.ppo, ppo_config(context.config.ppo)
-    start_at = keep(context.path, start_at, "policy")
-    value_at = keep(context.path, value_at, "value") if value_at is not None and algorithm.uses_values else None
+    start_at = keep_starting_weights(context.path, start_at, "policy")
+    value_at = (
+        keep_starting_weights(context.path, value_at, "value")
+        if value_at is not None and algorithm.uses_values
+        else None
+    )
     doubt = doubt_of_value(value_at) if algorithm.uses_values else ""
     if doubt:
         print(f"ppo: {doubt}", flush=True)
@@ -194,7 +198,8 @@ class RolloutStream:
         return EpisodeBatch(batch.trajectories, parts)
 
     def publish(self, state: LearnerState) -> None:
-        """Before the new weights, the curriculum and the size of the next batch learn of the episodes, too."""
+        """Publishes the new weights, after the curriculum and the size of the next batch have learned of the
+        episodes."""
         played = self._batch.trajectories
         self._picked = self._tasks.update([*played, *self._batch.left_out])
         self._pool.resize(self._pool.config.groups_for(float(np.mean([len(each.steps) for each in played]))))

@@ -106,5 +106,5 @@ def addresses(text: str) -> Sequence[str]:
 
 
 def patient_player(config: Any, player: Player) -> Player:
-    """The same player, whose server may be away for `server.patience` seconds."""
+    """The player with a server that may be away for `server.patience` seconds."""
     return waiting_player(declining_player(player), PolicyUnavailable, AWAY_SECONDS, config.server.patience)

@@ -15,7 +15,7 @@ import jax
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.envs.registry import load_environment
-from tars_jax.evaluation.running import RunningPage
+from tars_jax.evaluation.live_report import LiveReport
 from tars_jax.inference.engine import Engine
 from tars_jax.judges.judge_coverage import require_decidable
 from tars_jax.judges.registry import judge_of
@@ -26,14 +26,8 @@ from tars_jax.pipelines.judges import open_judge
 from tars_jax.pipelines.probing import TaskShape
 from tars_jax.pipelines.rollout_server import has_server, open_server, patient_player
 from tars_jax.pipelines.run_spec import RunSpec
-from tars_jax.pipelines.sandbox_counts import added_since, summed
-from tars_jax.pipelines.sections import (
-    agent_config,
-    engine_config,
-    num_hosts,
-    run_browsers,
-    sandbox_of,
-)
+from tars_jax.pipelines.sandbox_counts import counts_since, sum_counts
+from tars_jax.pipelines.sections import agent_config, engine_config, num_hosts, run_browsers, sandbox_of
 from tars_jax.pipelines.task_sources import listed_tasks
 from tars_jax.pipelines.windows import require_room
 from tars_jax.rollout.activity import Activity
@@ -41,7 +35,7 @@ from tars_jax.rollout.config import WHOLE, Share
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.fleet import Fleet
 from tars_jax.rollout.harness_episode import ChatPolicy, HarnessPlayer
-from tars_jax.rollout.players import Player, Sessions, engine_player
+from tars_jax.rollout.players import Player, SessionSource, engine_player
 from tars_jax.rollout.stream_metrics import EngineCounts
 from tars_jax.rollout.timeline import Timeline, TrackOwner
 from tars_jax.rollout.unjudged import Unjudged, judged_of
@@ -65,7 +59,7 @@ class SamplingPolicy(Protocol):
     def version(self) -> int: ...
 
     @property
-    def sessions(self) -> Sessions: ...
+    def sessions(self) -> SessionSource: ...
 
     def set_weights(self, parameters: Parameters, version: int) -> None: ...
 
@@ -145,7 +139,7 @@ class RunContext(RunSpec):
             self.rollouts = Rollouts(browser, self.writer, loop, config.browser.pages, self.activity, judge, sandbox)
         self.metrics = MetricsWriter(run.own, config.loggers if run.is_main_process else ())
         self._open = contextlib.ExitStack()
-        self.page = RunningPage(run, page_at)
+        self.page = LiveReport(run, page_at)
         self._last_record = time.monotonic()
         self._lost: dict[str, int] = {}  # episodes since then, by the stages that have played
         self._last_counts: dict[str, Any] = {}
@@ -250,7 +244,7 @@ class RunContext(RunSpec):
         if self.run.finished(stage) is None:
             earlier = self.run.earlier(stage)
             seconds = now - self._last_record + earlier.get("seconds", 0.0)
-            added = summed([earlier.get("infrastructure", {}), added_since(counts, self._last_counts)])
+            added = sum_counts([earlier.get("infrastructure", {}), counts_since(counts, self._last_counts)])
             result = {**({"lost_episodes": lost} if lost else {}), **judged_of(tally), **result}
             self.run.finish(stage, {**result, "seconds": seconds, "infrastructure": added})
             if self.run.is_main_process:

@@ -151,7 +151,7 @@ class ContestantSection(AgentSection):
 
 @dataclasses.dataclass(frozen=True)
 class DrawingSection:
-    """How Chromium renders WebGL."""
+    """Settings of how Chromium renders WebGL."""
 
     use_angle: str = field_of(BrowserConfig, "use_angle")
 

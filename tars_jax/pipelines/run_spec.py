@@ -25,8 +25,8 @@ from tars_jax.pipelines.sections import (
     image_tokens,
     rewards_of,
 )
-from tars_jax.pipelines.starts import starting_point
-from tars_jax.pipelines.windows import shapes_of, with_room
+from tars_jax.pipelines.starting_weights import starting_point
+from tars_jax.pipelines.windows import fill_window_sizes, shapes_of
 from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.state import fresh_parameters
@@ -53,14 +53,14 @@ class RunSpec:
         if config.agent.grammar == PLAIN:
             for shape in self.shapes:
                 require_text_call(shape.space)
-        self.config = config = with_room(config, self.writer, self.shapes)
+        self.config = config = fill_window_sizes(config, self.writer, self.shapes)
         self.packer = Packer(self.model, PackingConfig(**config.packing.to_dict()), image=tokenizer.image)
         self.rewards = rewards_of(config.reward, config.engine.max_new_tokens)
 
     @functools.cached_property
     def constraints(self) -> Constraints | None:
-        """Under which answers are sampled; None where any may be. Where kinds of tasks differ in what can be called,
-        any of it may be: which of it there is, prompts say.
+        """Constraints under which answers are sampled; None where any may be. Where kinds of tasks differ in what can
+        be called, any of it may be: which of it there is, prompts say.
 
         Raises InputError where no answer is as short as it has to be.
         """
@@ -77,7 +77,7 @@ class RunSpec:
 
     @functools.cached_property
     def answer_pattern(self) -> str:
-        """That of `constraints`; "" without."""
+        """The pattern of `constraints`; "" without."""
         agent = self.config.agent
         if not agent.constrained:
             return ""
@@ -86,7 +86,7 @@ class RunSpec:
 
     @property
     def answer_constraint(self) -> AnswerConstraint | None:
-        """The same as the learner has it."""
+        """The constraint of answers as the learner has it."""
         if (found := self.constraints) is None:
             return None
         config, automaton = self.config, dataclasses.replace(found, start=FrozenDict())

@@ -8,23 +8,23 @@ from typing import Any
 NOW = ("browsers", "pages_open", "hosts")  # not counts of what happened, but how many there are
 
 
-def added_since(counts: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+def counts_since(counts: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """Differences of counts, which may lie in groups, to earlier ones."""
     return {
-        name: added_since(value, before.get(name, {}))
+        name: counts_since(value, before.get(name, {}))
         if isinstance(value, Mapping)
         else value - (0 if name in NOW else before.get(name, 0))
         for name, value in counts.items()
     }
 
 
-def summed(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def sum_counts(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The sum of counts; of how many there are, the last that was counted."""
     total: dict[str, Any] = {}
     for part in parts:
         for name, value in part.items():
             if isinstance(value, Mapping):
-                total[name] = summed([total.get(name, {}), value])
+                total[name] = sum_counts([total.get(name, {}), value])
             else:
                 total[name] = value if name in NOW else total.get(name, 0) + value
     return total

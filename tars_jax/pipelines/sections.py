@@ -47,7 +47,7 @@ def well_formed(
     thought: str = "optional",
     most_calls: int = 1,
 ) -> Constraints | None:
-    """For each grammar a constraint of its name, under which only responses that can be read are sampled.
+    """Constraints, one for each grammar under its name, under which only responses that can be read are sampled.
 
     `vocabulary` is the model's, which may be larger than the tokenizer's: open models are padded. With a `space`, what
     it has can be called; without one, every GUI action.

@@ -11,11 +11,11 @@ from tars_jax import InputError
 from tars_jax.inference.chat_template import RoleFormat, Template, TurnFormat
 from tars_jax.inference.data_urls import Fit
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.preprocessing import fit
+from tars_jax.model.preprocessing import fit_image
 from tars_jax.model.tokenizer import Tokenizer
 from tars_jax.pictures import opaque
-from tars_jax.pipelines.starts import run_config
-from tars_jax.web.certificate import Certificate
+from tars_jax.pipelines.starting_weights import run_config
+from tars_jax.web.credentials import Certificate
 
 
 def screenshot_size(checkpoint: Path) -> tuple[int, int] | None:
@@ -41,7 +41,7 @@ def fit_to(model: ModelConfig, size: tuple[int, int] | None) -> Fit:
     Raises InputError for a size that the model does not read.
     """
     if size is None:
-        return lambda image: fit(image, model.vision)
+        return lambda image: fit_image(image, model.vision)
     model.vision.token_grid(*size)
     height, width = size
 

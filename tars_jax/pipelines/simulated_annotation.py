@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from tars_jax.annotation.interactive.asking_gate import EVERY_STEP, GATED, AskingGate
 from tars_jax.annotation.interactive.core import Candidate
-from tars_jax.annotation.interactive.gate import EVERY_STEP, GATED, AskingGate
 from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.simulated import SimulatedAnnotator, SimulatedEpisode, annotate, same_action
 from tars_jax.environment import EnvironmentFailure, Task
@@ -52,8 +52,8 @@ async def annotate_until(
     annotator: SimulatedAnnotator,
     human_steps: int,
 ) -> tuple[list[SimulatedEpisode], int]:
-    """One episode after another, until as many steps are decided by the annotator, or the tasks are used up; and how
-    many episodes were lost to their environment.
+    """Annotates one episode after another, until as many steps are decided by the annotator, or the tasks are used up;
+    and how many episodes were lost to their environment.
 
     The last one is played to its end, so the budget may be overspent by less than an episode's steps. Raises
     InputError for a task that its environment refuses.

@@ -26,7 +26,7 @@ from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.stages import evaluate, supervise
 from tars_jax.pipelines.task_provider import TaskProvider
-from tars_jax.pipelines.windows import holding
+from tars_jax.pipelines.windows import fill_recorded_sizes
 from tars_jax.rollout.players import reference_player
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Trajectory
@@ -92,7 +92,7 @@ def imitate(config: Any, run: RunDirectory, name: str) -> StageResult:
         )
     spec = RunSpec(config)
     recorded = demonstrations_for(spec)
-    config = holding(config, spec.writer, spec.shapes, recorded)
+    config = fill_recorded_sizes(config, spec.writer, spec.shapes, recorded)
 
     def stage(context: RunContext, provider: TaskProvider) -> dict[str, Any]:
         found = [*_demonstrations(context, provider), *recorded]

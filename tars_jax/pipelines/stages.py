@@ -16,7 +16,7 @@ from tars_jax.evaluation.scores import summary
 from tars_jax.pipelines.harness import demonstrating
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.sections import decaying
-from tars_jax.pipelines.starts import start_from
+from tars_jax.pipelines.starting_weights import start_from
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.rollout.players import demonstrating_player
 from tars_jax.training.checkpoint import Checkpoints, save_parameters

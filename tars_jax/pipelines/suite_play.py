@@ -1,4 +1,5 @@
-"""A benchmark suite, played: tasks by page size, levels on which those who are the scale score, sides in one order."""
+"""A benchmark suite, played: tasks by page size, levels on which those who are the scale score, sides in one order;
+and scores of scripted players, to compare an agent with."""
 
 from __future__ import annotations
 
@@ -11,8 +12,11 @@ from tars_jax.environment import Task
 from tars_jax.envs.registry import is_playable
 from tars_jax.evaluation.scoring import score_within
 from tars_jax.pipelines.contestants import Contestant
+from tars_jax.pipelines.games import Games, mean_score, of_game
+from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.rollout.episode_runner import Rollouts
+from tars_jax.rollout.players import person_player, reference_player
 from tars_jax.tasks.library import load_playable
 from tars_jax.training.progress import Progress
 from tars_jax.trajectory import Trajectory
@@ -20,6 +24,7 @@ from tars_jax.trajectory.folders import mark_evaluation
 
 Tasks = Mapping[str, Sequence[Task]]  # name -> its tasks
 Episodes = Mapping[str, Sequence[Trajectory]]  # name -> its episodes, in the order of its tasks
+SCALES = ("reference", "person")  # scripted players whose scores stand beside an agent's
 
 
 def play_suite(
@@ -81,7 +86,7 @@ def with_scale(
     return scaled, played
 
 
-def in_common(sides: Sequence[Episodes]) -> list[dict[str, list[Trajectory]]]:
+def common_episodes(sides: Sequence[Episodes]) -> list[dict[str, list[Trajectory]]]:
     """The episodes of all sides on the levels that all of them have, in the first one's order."""
     kept: list[dict[str, list[Trajectory]]] = [{} for _ in sides]
     for name in sides[0]:
@@ -100,3 +105,19 @@ def _easier(task: Task) -> Task:
 def _scores_nothing(episodes: Sequence[Trajectory]) -> bool:
     """Not where all were lost to the infrastructure, which says nothing."""
     return bool(episodes) and not any(score_within(each, each.task["max_steps"]) for each in episodes)
+
+
+def played_scales(context: RunContext, games: Games, episodes: int) -> dict[str, float]:
+    """Scores of the best scripted player of each game, and of one with a person's pace and errors, in `episodes` of the
+    held-out tasks of each: SIDE/GAME_score of a result."""
+    writer, grammar = context.writer, context.config.agent.grammar
+    players = dict(zip(SCALES, (reference_player(writer, grammar, 1.0), person_player(writer, grammar)), strict=True))
+    tasks = games.held_out(episodes * len(games.names))
+    found: dict[str, float] = {}
+    for side, player in players.items():
+        played = context.play(side, tasks, player, compiles=False, evaluation=True)
+        for name in games.names:
+            if its := of_game(played, name):
+                found[f"{side}/{load_playable(name).name}_score"] = mean_score(its)
+        context.record(side, {"episodes": len(played)})
+    return found

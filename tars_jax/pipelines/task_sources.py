@@ -89,7 +89,7 @@ def listed_tasks(config: Any) -> list[Task]:
     InputError as `TasksOfFile` does."""
     if not config.get("tasks", "").endswith(".jsonl"):
         return []
-    return TasksOfFile(Path(config.tasks), config).told()
+    return TasksOfFile(Path(config.tasks), config).with_instructions()
 
 
 def _chosen(lines: Sequence[tuple[str, dict[str, Any]]], config: Any) -> list[tuple[str, dict[str, Any]]]:
@@ -159,7 +159,7 @@ def _asked(task: Task, record: Mapping[str, Any]) -> str:
     return json.dumps({name: value for name, value in record.items() if name not in beside}, sort_keys=True)
 
 
-def _told(task: Task) -> Task:
+def _with_instruction(task: Task) -> Task:
     if task.instruction or task.environment not in LISTS:
         return task
     option, _, words = LISTS[task.environment]
@@ -222,9 +222,9 @@ class TasksOfFile:
         task = Task(str(record["id"]), name, seed, options, most, self._config.task.instruction)
         return dataclasses.replace(task, verification=spec.verification(task))
 
-    def told(self) -> list[Task]:
+    def with_instructions(self) -> list[Task]:
         """All of both sides; a line of a list says what the agent is told, which its task leaves to the environment."""
-        return [_told(task) for tasks in self._sets.values() for task in tasks]
+        return [_with_instruction(task) for tasks in self._sets.values() for task in tasks]
 
     @property
     def has_reference(self) -> bool:

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tars_jax.data.store.feeding import ArrayRecordEpisodes, Feed, FeedSource, grain_feed, write_array_record
+from tars_jax.data.store.feed import ArrayRecordEpisodes, Feed, FeedSource, grain_feed, write_array_record
 from tars_jax.trajectory import ContextWindow, Trajectory
 
 AGENT = "agent"  # whose episodes are of a set and no text
 MEASURED = 512  # episodes by whose mean size a source is weighted
 
 
-def draw(
+def draw_training_set(
     name: str,
     episodes: Sequence[Trajectory],
     texts: Sequence[Trajectory],

@@ -16,7 +16,7 @@ from tars_jax.pipelines.mixture import mixture_in
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.sections import decaying
-from tars_jax.pipelines.starts import start_from
+from tars_jax.pipelines.starting_weights import start_from
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.training.checkpoint import Checkpoints, recorded_notes, save_parameters
 from tars_jax.training.config import PPOConfig, ValuePretrainingConfig
@@ -80,8 +80,8 @@ def pretrain(context: RunContext, provider: TaskProvider, start_at: Path) -> Non
 
 
 def doubt_of_value(value_at: Path | None) -> str:
-    """Why PPO should not trust the value model in `value_at`, in a sentence; empty where nothing is known against it.
-    None: of one that was not pretrained."""
+    """A sentence on why PPO should not trust the value model in `value_at`; empty where nothing is known against it.
+    None: of a value model that was not pretrained."""
     if value_at is None:
         return (
             "the value model was not pretrained: it begins with the policy's trunk and a head that says 0, and PPO "

@@ -142,7 +142,7 @@ def _of_program(name: str, asked: Asked, answer: int) -> WindowLength:
     return WindowLength(name, asked.turns, asked.images, tokens, round(asked.first * PROGRAM_GROWS))
 
 
-def with_room(config: Any, writer: PromptWriter, shapes: Sequence[TaskShape]) -> Any:
+def fill_window_sizes(config: Any, writer: PromptWriter, shapes: Sequence[TaskShape]) -> Any:
     """The config whose sizes that are 0 are what the windows of its tasks take."""
     packing, engine = config.packing, config.engine
     if all((packing.row_length, packing.images_per_row, engine.max_length, engine.max_new_tokens)):
@@ -161,7 +161,9 @@ def with_room(config: Any, writer: PromptWriter, shapes: Sequence[TaskShape]) ->
     return filled
 
 
-def holding(config: Any, writer: PromptWriter, shapes: Sequence[TaskShape], recorded: Sequence[Trajectory]) -> Any:
+def fill_recorded_sizes(
+    config: Any, writer: PromptWriter, shapes: Sequence[TaskShape], recorded: Sequence[Trajectory]
+) -> Any:
     """The config whose sizes that are 0 are what the windows of its tasks and those of recorded episodes take.
 
     Raises InputError for a row that does not hold what was recorded.
@@ -177,7 +179,7 @@ def holding(config: Any, writer: PromptWriter, shapes: Sequence[TaskShape], reco
     filled = config.copy_and_resolve_references()
     with filled.unlocked():
         filled.engine.max_new_tokens = config.engine.max_new_tokens or max(answers)
-        filled = with_room(filled, writer, shapes)
+        filled = fill_window_sizes(filled, writer, shapes)
     with filled.unlocked():
         for field, needed in needs.items():
             if not config.packing[field]:

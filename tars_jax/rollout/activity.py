@@ -30,7 +30,7 @@ class Activity:
 
     @contextlib.contextmanager
     def span(self, part: TrackOwner, lane: int, name: str, **details: Any) -> Iterator[None]:
-        """Lasts as long as the block, however that ends."""
+        """A span that lasts as long as the block, however that ends."""
         start = now()
         try:
             yield
@@ -38,7 +38,7 @@ class Activity:
             self.add(part, lane, name, start, now(), **details)
 
     def add(self, part: TrackOwner, lane: int, name: str, start: float, end: float, **details: Any) -> None:
-        """Something that has come to its end; `start` and `end` as of `now()`."""
+        """Records a span that has ended; `start` and `end` as of `now()`."""
         with self._lock:
             self._seconds[part, name] += end - start
             self._times[part, name] += 1
@@ -46,7 +46,7 @@ class Activity:
             self._timeline.span(part, lane, name, start, end, **details)
 
     def show(self, part: TrackOwner, name: str, **values: float) -> None:
-        """Numbers of this moment, for the timeline only."""
+        """Records numbers of this moment, for the timeline only."""
         if self._timeline is not None:
             self._timeline.counter(part, name, now(), **values)
 

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from tars_jax.envs.on_device.game import DeviceCall, DeviceGame, State
-from tars_jax.episodes import Episodes
+from tars_jax.episodes import EpisodeArrays
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.rollout.device_prompts import EMPTY
@@ -39,7 +39,7 @@ class Annotator:
 class Annotated(NamedTuple):
     """Episodes as they went, and what was decided beside them; true only at steps that were played."""
 
-    episodes: Episodes
+    episodes: EpisodeArrays
     answers: jax.Array  # [E, S, N] int32: what the annotator decides, asked or not; EMPTY behind its end
     asked: jax.Array  # [E, S] bool: while the episode was played
     right: jax.Array  # [E, S] bool: the policy's answer was
@@ -135,7 +135,7 @@ def switches(held: jax.Array) -> jax.Array:
     return (held & ~before).sum()
 
 
-def labeled(annotated: Annotated, decided: jax.Array) -> Episodes:
+def labeled(annotated: Annotated, decided: jax.Array) -> EpisodeArrays:
     """The episodes with the annotator's answers in the place of what was done; only steps `decided` [E, S] count.
 
     Log-probabilities are 0: of the labels nobody sampled all.

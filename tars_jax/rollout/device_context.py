@@ -66,7 +66,7 @@ class Contexts:
         return self.config.window
 
     def begin(self, images: jax.Array) -> Past:
-        """Before the first step, whose screenshots are [E, H, W, 3]."""
+        """The context before the first step, whose screenshots are [E, H, W, 3]."""
         config, count = self.config, images.shape[0]
         behind = config.window - 1
         return Past(
@@ -84,7 +84,7 @@ class Contexts:
             return jnp.broadcast_to(row, (count, row.shape[-1]))
 
         def observation(before: int) -> jax.Array:
-            """That of so many steps before, if there was one."""
+            """The observation of so many steps before, if there was one."""
             step = number - before
             begins = (before == behind) | (step == 0)
             row = jnp.clip(self.steps - 1 - step, 0, self.steps - 1)
@@ -154,7 +154,8 @@ class Contexts:
         after: jax.Array,
         parser: DeviceActionParser,
     ) -> Past:
-        """After a step: its screenshots and answers [E, N], whether these could be read, and the next screenshots."""
+        """The context after a step, given its screenshots and answers [E, N], whether these could be read, and the next
+        screenshots."""
         answers = jnp.concatenate([past.answers, tokens[:, None]], 1)[:, 1:]
         shown = jnp.concatenate([past.images, images[:, None]], 1)[:, 1:]
         summaries = past.summaries

@@ -102,7 +102,7 @@ class EnvironmentRunner:
         self._kind: tuple[str, str] | None = None
 
     async def ready(self) -> None:
-        """Always: what an episode needs is made when it is needed."""
+        """Returns at once: what an episode needs is made when it is needed."""
 
     async def episode(self, assignment: Assignment, player: Player, record: Record) -> Trajectory:
         """One episode, retried when the environment fails: the same task from its beginning."""
@@ -151,7 +151,7 @@ class EnvironmentRunner:
         self, environment: CheckedEnvironment, player: Player, assignment: Assignment, id: str, record: Record,
         attempt: AttemptLog,
     ) -> Trajectory:  # fmt: skip
-        """By the agent loop. Raises EnvironmentFailure, TurnDeclined for the first turn."""
+        """Plays by the agent loop. Raises EnvironmentFailure, TurnDeclined for the first turn."""
         task, start = assignment.task, now()
         try:
             first = await environment.reset(task, assignment.alike)

@@ -85,7 +85,7 @@ class _Host:
         return encode_trajectory(trajectory), spans
 
     async def rest(self) -> None:
-        """Nothing is played for a while."""
+        """Called while nothing is played: where browsers come and go, runners give back theirs."""
         if self._elastic:
             await asyncio.gather(*(runner.close() for runner in self._runners))
 

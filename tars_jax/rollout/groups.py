@@ -27,7 +27,7 @@ class Groups:
         self._held: dict[int, Trajectory] = {}
 
     def kept(self, index: int, task: Task) -> Trajectory | None:
-        """An episode of the task that was played before a resume, and waits since."""
+        """The episode of the task that was played before a resume and has waited since."""
         path = trajectory_path(self._waiting, index)
         if not path.exists():
             return None
@@ -57,7 +57,7 @@ class Groups:
         return sorted(done, key=lambda each: (each[0] == index, each[0]))
 
     def forget(self, index: int) -> None:
-        """It lies where finished episodes do."""
+        """Forgets an episode that lies with the finished ones now."""
         trajectory_path(self._waiting, index).unlink(missing_ok=True)
 
     async def _judged(self, held: dict[int, Trajectory], before: list[int]) -> list[tuple[int, Trajectory]]:
@@ -72,7 +72,7 @@ class Groups:
 
 
 def _lost(trajectory: Trajectory, why: str) -> Trajectory:
-    """Failed infrastructure: it carries no reward."""
+    """An episode that failed with its infrastructure: it carries no reward."""
     failures = [*trajectory.metadata.get("infrastructure_failures", []), f"judge: {why}"]
     return dataclasses.replace(
         trajectory,

@@ -119,7 +119,7 @@ async def play_harness(harness: Harness, player: Player, assignment: Assignment,
 
 
 def verdict(options: HarnessOptions, ending: ProgramEnd, *, answers: int, refused: int) -> tuple[float, Outcome]:
-    """Reward and outcome. Raises EnvironmentFailure for an episode that was lost."""
+    """The reward and the outcome of an episode. Raises EnvironmentFailure for an episode that was lost."""
     if not answers:
         raise EnvironmentFailure("program", f"the program had no answer of the policy: {ending.how}")
     cut_off = ending.status is None or refused > 0

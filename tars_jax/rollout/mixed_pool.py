@@ -43,7 +43,7 @@ def shares(groups: int, weights: Sequence[float]) -> list[int]:
 
 
 class MixedPool:
-    """Like `RolloutPool`, for the parts of a mixture."""
+    """A `RolloutPool` for each part of a mixture, as one pool."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ from tars_jax.environment import ActionSpace
 from tars_jax.inference.chat_template import Message, TurnFormat
 from tars_jax.inference.http_client import encoded_images
 from tars_jax.inference.policy_client import Declined, MessageEndpoint, PolicyUnavailable, encodable
-from tars_jax.inference.sampling import Refused, Sampled, Sampling, seed_of
+from tars_jax.inference.sampling import InvalidRequest, Sampled, Sampling, seed_of
 
 NOTHING = "(no answer)"  # in place of an empty message, which some endpoints refuse
 DONE = "done"
@@ -38,7 +38,7 @@ PixelSize = Callable[[int, int], tuple[int, int]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Said:
+class SentAnswer:
     """An answer, as text of ours and as its endpoint is sent it again."""
 
     text: str
@@ -52,15 +52,15 @@ class History:
     def __init__(self, turns: TurnFormat) -> None:
         self._turns = turns
         self._messages: list[Message] = []
-        self._said: list[Said] = []
+        self._said: list[SentAnswer] = []
 
     def read(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> list[Message]:
         """The conversation that new tokens make; `wrote` goes on from it."""
         self._messages = [*([] if restart else self._messages), *self._turns.messages(tokens, images)]
         return self._messages
 
-    def wrote(self, said: Said, finish: str) -> Sampled:
-        """Takes down an answer; returns its text as tokens."""
+    def wrote(self, said: SentAnswer, finish: str) -> Sampled:
+        """Records an answer; returns its text as tokens."""
         tokens = self._turns.answer(encodable(said.text))
         again = self._turns.messages(tokens, [])  # how a new window will show it
         text = "".join(part for message in again for part in message.parts if isinstance(part, str))
@@ -68,8 +68,8 @@ class History:
         self._messages = [*self._messages, Message("assistant", (text,))]
         return Sampled(tuple(tokens), (0.0,) * len(tokens), (-1,) * len(tokens), finish=finish)
 
-    def said(self, messages: Sequence[Message], otherwise: Callable[[str, int], Said]) -> list[Said]:
-        """What was said in each assistant message; for text that is not in this history, what `otherwise` makes of it
+    def said(self, messages: Sequence[Message], otherwise: Callable[[str, int], SentAnswer]) -> list[SentAnswer]:
+        """The answer behind each assistant message; for text that is not in this history, what `otherwise` makes of it
         and of its place."""
         texts = ["".join(map(str, each.parts)) for each in messages if each.role == "assistant"]
         before = len(self._said) - len(texts)  # a window shows the last of them
@@ -120,7 +120,7 @@ class NativeSession:
         self._answers += 1
         return self._history.wrote(said, finish)
 
-    def _said_of(self, message: Mapping[str, Any]) -> Said:
+    def _said_of(self, message: Mapping[str, Any]) -> SentAnswer:
         calls, items = [], []
         for place, item in enumerate(message.get("tool_calls") or ()):
             called, id = called_function(item["function"], self._functions), str(item.get("id") or "")
@@ -137,16 +137,16 @@ class NativeSession:
         else:
             sent = {"content": NOTHING} | sent
         ids = tuple((id, error) for (id, _), error in zip(calls, answer.errors, strict=True))
-        return Said(answer.text, (sent,), ids)
+        return SentAnswer(answer.text, (sent,), ids)
 
     def _answer(self, words: str, calls: Sequence[NativeCall]) -> NativeAnswer:
         return native_answer(words, calls, self._grammar, self._space, self._size)
 
-    def _otherwise(self, text: str, place: int) -> Said:
+    def _otherwise(self, text: str, place: int) -> SentAnswer:
         """Reads an answer that came from elsewhere, for instance from a person."""
         parsed = parse_response(text, self._grammar, space=self._space, pixel_size=self._size)
         if isinstance(parsed, ParseError):
-            return Said(text, ({"role": "assistant", "content": text or NOTHING},))
+            return SentAnswer(text, ({"role": "assistant", "content": text or NOTHING},))
         calls = native_calls(parsed, self._size)
         names = {function.name: name for name, function in self._functions.items()}
         ids = [f"earlier_{place}_{index}" for index in range(len(calls))]
@@ -159,7 +159,7 @@ class NativeSession:
             for id, call in zip(ids, calls, strict=True)
         ]
         sent = {"role": "assistant", "content": parsed.thought or None, "tool_calls": items}
-        return Said(text, (sent,), tuple((id, "") for id in ids))
+        return SentAnswer(text, (sent,), tuple((id, "") for id in ids))
 
     async def _wire(self, messages: Sequence[Message]) -> list[Mapping[str, Any]]:
         pixels = self._image_size is not None
@@ -224,7 +224,7 @@ def naming_tools(tools: str) -> Iterator[None]:
         yield
     except Declined:
         raise
-    except Refused as error:
+    except InvalidRequest as error:
         words = f"{error.field} {error}".lower()
         no_path = any(each in words for each in ("status 404", "not found", "/responses")) and "model" not in words
         if "tool" in words or no_path:

@@ -3,7 +3,7 @@
 Axes: E episodes, S steps, P tokens of a prompt, N tokens of an answer at most, T = P + N, H, W pixels.
 
 All episodes begin together and take their steps together; one that has ended waits. Its rows are computed, masked,
-and left out by the learner. The engine's `extend` reads the prompts, its `decode` writes the answers: the tokens and
+and left out by the learner. The engine's `prefill` reads the prompts, its `decode` writes the answers: the tokens and
 log-probabilities are those that a policy server would have sampled from the same seeds.
 """
 
@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from tars_jax.envs.on_device.game import NOTHING, DeviceCall, DeviceGame, State
-from tars_jax.episodes import Episodes
+from tars_jax.episodes import EpisodeArrays
 from tars_jax.inference.constraint import FREE, Constraints
 from tars_jax.inference.sampling_state import SamplingState
 from tars_jax.inference.slot_state import SlotState
@@ -69,7 +69,7 @@ Answer = tuple[Memory, jax.Array, jax.Array]  # memory, tokens [E, N] with EMPTY
 Respond = Callable[[Memory, DeviceTurn], Answer]
 
 
-def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) -> tuple[Episodes, Memory]:
+def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) -> tuple[EpisodeArrays, Memory]:
     """Plays one episode for each of `level_keys` [E]; pure, for use under jit. `memory` is what `respond` starts with;
     what becomes of it is returned beside the episodes.
 
@@ -143,7 +143,7 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
     start = Carry(states, ~never, jnp.zeros(num_episodes, jnp.int32), never, memory, past)
     last, record = jax.lax.scan(step, start, jnp.arange(config.steps))
     record = {name: jnp.moveaxis(each, 0, 1) for name, each in record.items()}
-    return Episodes(**record, succeeded=last.succeeded, ended=~last.alive, window=prompts.window), last.memory
+    return EpisodeArrays(**record, succeeded=last.succeeded, ended=~last.alive, window=prompts.window), last.memory
 
 
 def act_in_turn(game: DeviceGame, state: State, acts: DeviceCall) -> tuple[State, jax.Array, jax.Array]:
@@ -159,7 +159,7 @@ def act_in_turn(game: DeviceGame, state: State, acts: DeviceCall) -> tuple[State
 
 
 def _where(chosen: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
-    """[..., X] with the new leaf where `chosen` [...]; keys are leaves, too."""
+    """A tree [..., X] with the new leaves where `chosen` [...]; keys are leaves, too."""
     if jnp.issubdtype(new.dtype, jax.dtypes.prng_key):
         data = _where(chosen, jax.random.key_data(new), jax.random.key_data(old))
         return jax.random.wrap_key_data(data, impl=jax.random.key_impl(new))
@@ -174,7 +174,7 @@ def rollout(
     key: jax.Array,
     temperature: jax.Array | float = 1.0,
     constraints: Constraints | None = None,
-) -> Episodes:
+) -> EpisodeArrays:
     """The policy's own episodes, one for each level key; `temperature` 0 is greedy.
 
     Under `constraints`, which hold one pattern, nothing else is sampled; log-probabilities are then those among what it
@@ -233,7 +233,7 @@ def policy_answers(
     return SlotState.empty(model, num_episodes, room), respond
 
 
-def demonstrate(scene: Scene, level_keys: jax.Array, skill: jax.Array | float) -> Episodes:
+def demonstrate(scene: Scene, level_keys: jax.Array, skill: jax.Array | float) -> EpisodeArrays:
     """The expert's episodes, written in the policy's own words; log-probabilities are 0.
 
     The same level key and skill give the same episode.

@@ -16,9 +16,9 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.agent import Response, action_from_call, format_response
-from tars_jax.agent.chance import random_action
 from tars_jax.agent.loop import BegunEpisode, Concludes, PolicySession, ask_to_remember
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.agent.random_player import random_action
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs.registry import load_environment
 from tars_jax.inference.sampling import Sampled
@@ -53,14 +53,15 @@ class EpisodeRunnerLost(Exception):
 Player = Callable[[PrivilegedEnvironment, Task], AbstractAsyncContextManager[PolicySession]]
 
 
-class Sessions(Protocol):
+class SessionSource(Protocol):
     """Source of a policy's sessions: the engine in this process, or a remote one."""
 
     def session(self, seed: int) -> AbstractAsyncContextManager[PolicySession]: ...
 
 
-def engine_player(engine: Sessions, seed: int) -> Player:
-    """Samples from the engine; the random stream depends on `seed`, the task and the member of its group alone."""
+def engine_player(engine: SessionSource, seed: int) -> Player:
+    """A player that samples from the engine; the random stream depends on `seed`, the task and the member of its group
+    alone."""
 
     def session(privileged: PrivilegedEnvironment, task: Task) -> AbstractAsyncContextManager[PolicySession]:
         return engine.session(task.seed * 1_000_003 + seed + privileged.member * 7_368_787)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tars_jax.agent.judging import JudgeQuestion, judged_episode
+from tars_jax.agent.judge_prompt import JudgeQuestion, judgement_trajectory
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference.engine import Engine
 from tars_jax.inference.sampling import Sampling
@@ -37,7 +37,7 @@ def judge(
             async with places, engine.session(seed * 1_000_003 + number) as session:
                 pictures = [_pixels(screenshot) for screenshot in question.screenshots]
                 sampled = await session.respond(question.tokens, pictures, restart=True, sampling=sampling)
-                return judged_episode(question, sampled, writer, grammar)
+                return judgement_trajectory(question, sampled, writer, grammar)
 
         return await asyncio.gather(*(ask(number, question) for number, question in enumerate(questions)))
 

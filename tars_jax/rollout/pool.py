@@ -184,7 +184,7 @@ class RolloutPool:
             return len(self._ready)
 
     def arrived(self) -> list[int]:
-        """The numbers of the same, in the order in which they arrived."""
+        """The numbers of the trajectories that are `ready`, in the order in which they arrived."""
         with self.changed:
             return list(self._ready)
 
@@ -247,10 +247,10 @@ class RolloutPool:
             return self._left_out
 
     def ledger(self) -> dict[str, Any]:
-        """What has been taken, and which tasks were drawn for the rest, as JSON: {"consumed": [[index, ...] for each
-        batch], "filtered": [[index, ...] for each batch], "tasks": {group: task}}. Belongs into the same checkpoint as
-        the weights that were made of it. What was filtered since the last batch is not in it: a resume filters it
-        again, in the same order."""
+        """The episodes that were taken and the tasks that were drawn for the rest, as JSON: {"consumed": [[index, ...]
+        for each batch], "filtered": [[index, ...] for each batch], "tasks": {group: task}}. Belongs into the same
+        checkpoint as the weights that were made of it. What was filtered since the last batch is not in it: a resume
+        filters it again, in the same order."""
         with self.changed:
             return {
                 "consumed": [list(batch) for batch in self._consumed],
@@ -313,7 +313,7 @@ class RolloutPool:
         return range(group * self.config.group_size, (group + 1) * self.config.group_size)
 
     def _withdraw(self, index: int) -> None:
-        """The number has no place in its group any more; a group without any has not started."""
+        """Takes a number out of its group; a group without any number has not started."""
         group = self.config.group(index)
         self._started[group] -= 1
         if not self._started[group]:

@@ -67,7 +67,7 @@ class _PolicyHost:
         return await ask_to_remember(self._sessions[number][1], tokens, most, usual)
 
     async def close(self, number: int) -> None:
-        """One that is not open yet is closed as soon as it is."""
+        """Closes a session; one that is not open yet is closed as soon as it is."""
         if number not in self._sessions:
             self._given_up.add(number)
             return

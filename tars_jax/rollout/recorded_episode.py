@@ -37,7 +37,7 @@ def trajectory_of_recorded(
     outcome: Outcome,
     metadata: Mapping[str, Any],
 ) -> Trajectory:
-    """`reward`: of the whole episode; its last step has it.
+    """The trajectory of a recorded episode. `reward`: of the whole episode; its last step has it.
 
     Raises PolicyUnavailable for what no server of ours has written.
     """
@@ -78,7 +78,7 @@ class KeptConversations:
         self._folder, self._next, self._lock = folder, max(stored_numbers(folder), default=-1) + 1, threading.Lock()
 
     def __call__(self, windows: Sequence[Turns]) -> None:
-        """Keeps one. Raises OSError."""
+        """Keeps a conversation. Raises OSError."""
         with self._lock:
             number, self._next = self._next, self._next + 1
         task = Task(f"conversation-{number}", RECORDED, number, {}, max(1, sum(map(len, windows))))

@@ -52,7 +52,7 @@ class EpisodeRunner(Protocol):
 
 
 class RolloutWorkers(abc.ABC):
-    """Seats and their workers. Use as a context manager: nothing is left running after it."""
+    """Episode runners and their workers. Use as a context manager: nothing is left running after it."""
 
     def __init__(self, activity: Activity | None = None) -> None:
         self.activity = activity or Activity()
@@ -73,7 +73,7 @@ class RolloutWorkers(abc.ABC):
 
     @abc.abstractmethod
     async def _rest(self) -> None:
-        """Nothing is played for a while: what the runners hold may go where it can be had again."""
+        """Called while nothing is played: runners may give up what they can have again."""
 
     def __enter__(self) -> Self:
         self._thread.start()

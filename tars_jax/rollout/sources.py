@@ -33,7 +33,7 @@ class Assignment:
 
 
 class Source(Protocol):
-    """Hands out episodes and takes them back; called from the workers' loop only."""
+    """A source that hands out episodes and takes them back; called from the workers' loop only."""
 
     @property
     def folder(self) -> Path:
@@ -93,7 +93,7 @@ class ListSource:
 
     @property
     def last_loss(self) -> str:
-        """Why the last episode failed that did; empty: none has."""
+        """The failure of the last episode that failed; empty: none has."""
         return next(filter(None, map(loss_of, reversed(self.done.values()))), "")
 
     def claim(self) -> Assignment | None:

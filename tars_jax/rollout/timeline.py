@@ -45,13 +45,13 @@ class Timeline:
         self._open()
 
     def span(self, part: TrackOwner, lane: int, name: str, start: float, end: float, **details: Any) -> None:
-        """Something that lasted from `start` to `end`, in seconds since 1970."""
+        """Records a span from `start` to `end`, in seconds since 1970."""
         track = {"pid": int(part), "tid": lane}
         event = {"name": name, "ph": "X", "ts": _micro(start), "dur": _micro(end) - _micro(start), **track}
         self._add(lane, part, event | ({"args": details} if details else {}), end)
 
     def counter(self, part: TrackOwner, name: str, moment: float, **values: float) -> None:
-        """Numbers that hold from `moment` on; each of them is a curve."""
+        """Records numbers that hold from `moment` on; each of them is a curve."""
         self._add(0, part, {"name": name, "ph": "C", "ts": _micro(moment), "pid": int(part), "args": values}, moment)
 
     def flush(self) -> None:

@@ -69,7 +69,7 @@ class Unjudged:
 
 
 def loss_of(trajectory: Trajectory) -> str:
-    """Why an episode has failed, by the last attempt at it; empty: it has not."""
+    """The failure of an episode, by the last attempt at it; empty: it has not failed."""
     if trajectory.outcome.carries_reward:
         return ""
     return trajectory.cannot_say or "; ".join(trajectory.metadata.get("infrastructure_failures", [])[-1:])

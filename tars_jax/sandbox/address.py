@@ -45,7 +45,8 @@ class SandboxAddress:
 def read_address(
     address: str = "", guests: Sequence[str] = (), phones: Sequence[str] = (), key_file: str = ""
 ) -> SandboxAddress | None:  # fmt: skip
-    """As the fields of `config.sandbox` say; None where they name no place. Raises InputError that names the field."""
+    """The address that the fields of `config.sandbox` name; None where they name none. Raises InputError that names the
+    field."""
     key = ""
     if key_file:
         try:

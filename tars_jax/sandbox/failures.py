@@ -45,7 +45,7 @@ class SessionEnded(Exception):
 
 
 class QuotaExceeded(Exception):
-    """There are as many sessions as there may be; one that ends makes place."""
+    """A quota is used up: there are as many sessions as there may be; one that ends makes room."""
 
     def __init__(self, message: str, *, own: bool) -> None:
         super().__init__(message)

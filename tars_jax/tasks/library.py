@@ -63,11 +63,11 @@ class Playable(Protocol):
         ...
 
     def succession(self, task: Task) -> Succession | None:
-        """How the levels of the task's episode follow each other; None: it has one."""
+        """The succession of levels of the task's episode; None: it has one level."""
         ...
 
     def board_text(self, task: Task) -> BoardText | None:
-        """What writes text beside the screenshots of the task's episode; None: nothing."""
+        """The writer of text beside the screenshots of the task's episode; None: there is none."""
         ...
 
     def start_expression(self, task: Task) -> str:
@@ -96,7 +96,7 @@ def playable_names(collection: str) -> tuple[str, ...]:
 
 
 def members(name: str) -> tuple[str, ...]:
-    """All of a collection or a benchmark, as tasks say them; of any other name itself."""
+    """Members of a collection or a benchmark, as tasks name them; of any other name itself."""
     collection = SUITES.get(name, name)
     return playable_names(collection) if collection in COLLECTIONS else (name,)
 

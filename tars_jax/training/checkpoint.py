@@ -117,8 +117,8 @@ def save_parameters(
     Raises InputError if `parent` is no export or `path` is something else.
     """
     require_replaceable(pathlib.Path(path))
-    extra = {} if parent is None else {**descent(ancestors_of_children(parent)), **inherited(parent)}
-    extra |= {} if model is None else of_model(model)
+    extra = {} if parent is None else {**ancestry_record(ancestors_of_children(parent)), **inherited_record(parent)}
+    extra |= {} if model is None else model_record(model)
     extra |= {_NOTES: dict(notes)} if notes else {}
     _write(pathlib.Path(path), parameters, extra, () if parent is None else extra_files_of(parent))
 
@@ -138,12 +138,12 @@ def recorded_model(path: str | os.PathLike[str]) -> ModelConfig:
     return config_from_json(extra[_MODEL], f"{path}: model")
 
 
-def of_model(model: ModelConfig) -> dict[str, Any]:
-    """Extra data that says so in a checkpoint."""
+def model_record(model: ModelConfig) -> dict[str, Any]:
+    """Extra data by which a checkpoint names its model."""
     return {_MODEL: config_to_json(model)}
 
 
-def inherited(path: str | os.PathLike[str]) -> dict[str, Any]:
+def inherited_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Extra data that exported weights pass on to what is made of them: their model, if they say."""
     extra = read_manifest(pathlib.Path(path).absolute())["extra"]
     return {_MODEL: extra[_MODEL]} if _MODEL in extra else {}
@@ -209,8 +209,8 @@ def ancestors_of_children(path: str | os.PathLike[str]) -> tuple[str, ...]:
     return _all_of(lineage(path))
 
 
-def descent(ancestors: Sequence[str]) -> dict[str, Any]:
-    """Extra data that says so in a checkpoint."""
+def ancestry_record(ancestors: Sequence[str]) -> dict[str, Any]:
+    """Extra data by which a checkpoint names its ancestors."""
     return {_ANCESTORS: list(ancestors)}
 
 

@@ -36,7 +36,7 @@ class Automaton(Protocol):
 
 
 class Allowed(NamedTuple):
-    """Which tokens each token of rows [B, T] was drawn from."""
+    """The tokens that each token of rows [B, T] was sampled from."""
 
     automaton: Automaton
     states: jax.Array  # [B, T] int32: before the token
@@ -55,7 +55,7 @@ def allowed_in(automaton: Automaton | None, rows: Rows) -> Allowed | None:
 
 @dataclasses.dataclass(frozen=True)
 class AnswerConstraint:
-    """Under which all answers are sampled."""
+    """The constraint under which all answers are sampled."""
 
     automaton: Automaton
     start: int  # its state before the first token of an answer

@@ -89,7 +89,7 @@ class Scores(NamedTuple):
     value_features: np.ndarray | None
 
 
-class Stream(Protocol):
+class EpisodeStream(Protocol):
     """Source of an iteration's episodes, and destination of its metrics and weights."""
 
     def take(self) -> EpisodeBatch:
@@ -107,7 +107,7 @@ class Stream(Protocol):
     def save(self, state: LearnerState, metrics: Metrics) -> None: ...
 
     def span(self, name: str, **details: int) -> AbstractContextManager[object]:
-        """Is entered around a piece of work."""
+        """A context manager that is entered around a piece of work."""
         ...
 
 
@@ -130,7 +130,7 @@ class RecordedEpisodes(EpisodeBatch):
         return contextlib.nullcontext()
 
 
-def iterate(learner: PPOLearner, state: LearnerState, stream: Stream, seed: int) -> tuple[LearnerState, Metrics]:
+def iterate(learner: PPOLearner, state: LearnerState, stream: EpisodeStream, seed: int) -> tuple[LearnerState, Metrics]:
     """One iteration, as the head of this file lists it; the states of policy and value model are donated.
 
     An episode that cannot be packed is left out, and counted in the metric `unpackable`. Where none can be, nothing is
@@ -165,7 +165,7 @@ def iterate(learner: PPOLearner, state: LearnerState, stream: Stream, seed: int)
 
 
 def learned_nothing(state: LearnerState, episodes: EpisodeBatch, error: NonePackable) -> tuple[LearnerState, Metrics]:
-    """The iteration changes nothing. Raises InputError at the `MOST_IDLE`th in a row."""
+    """Metrics of an iteration that changes nothing. Raises InputError at the `MOST_IDLE`th in a row."""
     idle = state.idle + 1
     if idle >= MOST_IDLE:
         raise InputError(
@@ -217,7 +217,7 @@ class PPOLearner:
         self._policy_features, self._value_features = FrozenImageFeatures(model), FrozenImageFeatures(model)
 
     def init_states(self, policy: Parameters, value: Any) -> LearnerState:
-        """Before the first update; the parameters are copied. `value`: parameters; of each part with
+        """The states before the first update; the parameters are copied. `value`: parameters; of each part with
         `value_models=part`; None without a value model.
 
         Where the config has a `kl_weight`, `policy` is what the KL goes to in all updates: a resumed run starts here,
@@ -252,7 +252,7 @@ class PPOLearner:
         return PackedEpisodes([each.trajectory for each in readable], parts, batch, row_parts, len(unpackable))
 
     def score(self, state: LearnerState, packed: PackedEpisodes, span: Span) -> Scores:
-        """Some rows at a time, each row once."""
+        """Scores all rows, some at a time, each row once."""
         at_a_time, rows, images = self._config.minibatch_rows, packed.batch.rows, packed.batch.rows.inputs.images
         frozen = self._config.freeze_vision and bool(images)  # a batch may be all text
         features = reference = values = value_features = None
@@ -359,7 +359,7 @@ def describe(trajectories: Sequence[Trajectory], version: int, rewards: RewardCo
 def describe_parts(
     names: Sequence[str], parts: np.ndarray, trajectories: Sequence[Trajectory], version: int, rewards: RewardConfig
 ) -> dict[str, float]:
-    """The same of each part [N] of a mixture, and its share of the batch."""
+    """The metrics of `describe` for each part [N] of a mixture, and its share of the batch."""
     metrics: dict[str, float] = {}
     for part, name in enumerate(names):
         own = [each for each, its in zip(trajectories, parts, strict=True) if its == part]

@@ -12,10 +12,10 @@ from tars_jax import InputError
 from tars_jax.model.config import config_to_json
 from tars_jax.model.merging import merge_weights, require_mergeable
 from tars_jax.training.checkpoint import (
+    ancestry_record,
     common_ancestors,
-    descent,
     extra_files_of,
-    inherited,
+    inherited_record,
     lineage,
     recorded_model,
     require_replaceable,
@@ -74,7 +74,7 @@ def merge_checkpoints(
     parents = [{"path": str(path), "id": each.id} for path, each in zip(paths, lineages, strict=True)]
     merged = {"parents": parents, "weights": chosen.common, "groups": dict(chosen.groups)}
     total = len(sources[0].leaves)
-    extra = {**descent(ancestors), **inherited(paths[0]), "merged": merged}
+    extra = {**ancestry_record(ancestors), **inherited_record(paths[0]), "merged": merged}
     write_like(sources[0], target, compute, extra, extra_files_of(paths[0]), lambda done: on_tensor(done, total))
 
 
@@ -88,7 +88,7 @@ def _scaled(source: StoredTensors, weight: float, leaf: str, piece: Piece) -> np
 
 def _require_one_model(checkpoints: Sequence[pathlib.Path]) -> None:
     """Raises InputError where two record models that compute differently from equal tensors."""
-    recording = [path for path in checkpoints if inherited(path)]
+    recording = [path for path in checkpoints if inherited_record(path)]
     first, *others = [config_to_json(recorded_model(path)) for path in recording] or [{}]
     for path, model in zip(recording[1:], others, strict=True):
         # The type of activations is a matter of where it ran.

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tars_jax.episodes import Episodes
+from tars_jax.episodes import EpisodeArrays
 from tars_jax.model.policy import Inputs
 from tars_jax.rl import soft_overlong_penalty
 from tars_jax.training.advantages import advantage_fn, advantage_metrics, return_fn
@@ -32,7 +32,7 @@ State = TypeVar("State")
 Batch = TypeVar("Batch")
 
 
-def rows_of(episodes: Episodes) -> Rows:
+def rows_of(episodes: EpisodeArrays) -> Rows:
     """[E, S, T] to [R, T]; steps that were not played become padding."""
 
     def flat(leaf: jax.Array) -> jax.Array:
@@ -50,7 +50,7 @@ def rows_of(episodes: Episodes) -> Rows:
     return Rows(inputs, mask, flat(episodes.log_probs), jnp.where(mask, 0, -1))
 
 
-def _shown(episodes: Episodes) -> jax.Array:
+def _shown(episodes: EpisodeArrays) -> jax.Array:
     """[E, S, I, H, W, 3] the screenshots of each step's prompt, the step's own last; those before the first step are
     some image that no token refers to."""
     images = episodes.images
@@ -60,8 +60,8 @@ def _shown(episodes: Episodes) -> jax.Array:
     return images[:, np.maximum(np.arange(steps)[:, None] + np.arange(1 - window, 1), 0)]
 
 
-def judged(
-    episodes: Episodes,
+def noisy_rewards(
+    episodes: EpisodeArrays,
     key: jax.Array,
     false_positive: jax.Array | float = 0.0,
     false_negative: jax.Array | float = 0.0,
@@ -73,7 +73,7 @@ def judged(
     return episodes.rewards + _last(episodes.played) * wrong[:, None]
 
 
-def shaped(episodes: Episodes, rewards: jax.Array, config: RewardConfig) -> jax.Array:
+def shape_rewards(episodes: EpisodeArrays, rewards: jax.Array, config: RewardConfig) -> jax.Array:
     """Verdicts [E, S] to rewards, as `tars_jax.training.rewards` shapes them."""
     played = episodes.played
     lengths = episodes.action_mask.sum(-1)
@@ -93,20 +93,20 @@ def _last(played: jax.Array) -> jax.Array:
     return played & ~jnp.pad(played[:, 1:], ((0, 0), (0, 1)))
 
 
-def token_rewards(episodes: Episodes, rewards: jax.Array) -> jax.Array:
+def token_rewards(episodes: EpisodeArrays, rewards: jax.Array) -> jax.Array:
     """[E, S] to [E, S * T]: each step's reward at its last action token, 0 elsewhere."""
     mask = episodes.action_mask
     last = jnp.flip(jnp.cumsum(jnp.flip(mask, -1), -1), -1) == 1
     return (jnp.where(mask & last, rewards[..., None], 0.0)).reshape(rewards.shape[0], -1)
 
 
-def action_tokens(episodes: Episodes) -> jax.Array:
+def action_tokens(episodes: EpisodeArrays) -> jax.Array:
     """[E, S * T] bool: the tokens that count."""
     return (episodes.action_mask & episodes.played[..., None]).reshape(episodes.played.shape[0], -1)
 
 
 def ppo_batch(
-    episodes: Episodes,
+    episodes: EpisodeArrays,
     verdicts: jax.Array,
     rewards: jax.Array,
     values: jax.Array,
@@ -151,7 +151,7 @@ def ppo_batch(
     return batch, metrics
 
 
-def return_batch(episodes: Episodes, rewards: jax.Array, config: PPOConfig) -> ValueBatch:
+def return_batch(episodes: EpisodeArrays, rewards: jax.Array, config: PPOConfig) -> ValueBatch:
     """For value pretraining: at each action token the rest of the episode's rewards [E, S], discounted."""
     rows = rows_of(episodes)
     returns = return_fn(config)(token_rewards(episodes, rewards), action_tokens(episodes), _steps(episodes))
@@ -159,19 +159,19 @@ def return_batch(episodes: Episodes, rewards: jax.Array, config: PPOConfig) -> V
     return ValueBatch(rows, targets, targets)
 
 
-def _steps(episodes: Episodes) -> jax.Array:
+def _steps(episodes: EpisodeArrays) -> jax.Array:
     """[E, S * T]: the step of each token."""
     numbers = jnp.arange(episodes.played.shape[1])[None, :, None]
     return jnp.broadcast_to(numbers, episodes.action_mask.shape).reshape(episodes.played.shape[0], -1)
 
 
-def played_first(episodes: Episodes, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+def shuffle_played_first(episodes: EpisodeArrays, key: jax.Array) -> tuple[jax.Array, jax.Array]:
     """All rows [R] in random order, those of played steps first; and the number of these."""
     played = episodes.played.ravel()
     return jnp.argsort(jnp.where(played, jax.random.uniform(key, played.shape), 2.0)), played.sum()
 
 
-def on_played(function: Callable[[Rows], jax.Array], rows: Rows, played: jax.Array, at_a_time: int) -> jax.Array:
+def map_played_rows(function: Callable[[Rows], jax.Array], rows: Rows, played: jax.Array, at_a_time: int) -> jax.Array:
     """`function(rows)` [R, T] where `played` [R], 0 elsewhere; some rows at a time, and none for the others."""
     order, count = jnp.argsort(~played, stable=True), played.sum()
     order = jnp.pad(order, (0, -played.size % at_a_time), constant_values=played.size)

@@ -16,13 +16,13 @@ from tars_jax import InputError
 from tars_jax.json_fields import read_object
 from tars_jax.model.config import ModelConfig, require_dtype
 from tars_jax.model.huggingface import export_checkpoint
+from tars_jax.model.huggingface.checkpoint_export import SHARD_BYTES, require_weights_of
 from tars_jax.model.huggingface.files import OpenWeights
-from tars_jax.model.huggingface.writing import SHARD_BYTES, require_weights_of
 from tars_jax.training.checkpoint import (
     ancestors_of_children,
-    descent,
+    ancestry_record,
     extra_files_of,
-    of_model,
+    model_record,
     recorded_model,
     require_replaceable,
 )
@@ -82,7 +82,7 @@ def import_weights(
 
     files = [directory / name for name in EXTRA_FILES if (directory / name).is_file()]
     origin = {"from": str(directory), "files": [file.name for file in weights.files]}
-    extra = {**of_model(weights.config), **_descent_of(directory / LINEAGE_FILE), "imported": origin}
+    extra = {**model_record(weights.config), **_descent_of(directory / LINEAGE_FILE), "imported": origin}
     write_tensors(shapes, target, compute, extra, files, lambda done: on_tensor(done, len(shapes)))
     return weights.config
 
@@ -125,10 +125,11 @@ def export_weights(
 
 
 def _descent_of(file: pathlib.Path) -> dict[str, Any]:
-    """What a checkpoint says of its ancestors that is made of an export; nothing of one of others."""
+    """The ancestors that an export of ours names, for the checkpoint that is made of it; empty for weights of
+    others."""
     if not file.is_file():
         return {}
     ancestors = read_object(file).get("ancestors")
     if not isinstance(ancestors, list) or not all(isinstance(each, str) for each in ancestors):
         raise InputError(f"{file}: field ancestors must be a list of texts; got {ancestors!r:.60}")
-    return descent(ancestors)
+    return ancestry_record(ancestors)

@@ -64,7 +64,7 @@ def without_vision(optimizer: optax.GradientTransformation) -> optax.GradientTra
 
 
 def _frozen(optimizer: optax.GradientTransformation, stays: Callable[[str], bool]) -> optax.GradientTransformation:
-    """What stays has no moments and no part in the gradient's norm."""
+    """The optimizer without the frozen parameters, which have no moments and no part in the gradient's norm."""
 
     def where(chosen: Callable[[str], bool]) -> Callable[[Parameters], Parameters]:
         def mask(parameters: Parameters) -> Parameters:

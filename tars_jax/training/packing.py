@@ -107,7 +107,7 @@ class Packer:
         return kept, errors
 
     def read(self, trajectory: Trajectory, *, routes: bool = False) -> Readable:
-        """All that packing takes of one trajectory.
+        """Reads what packing needs of one trajectory.
 
         Raises InputError for a window that is longer than a row, for one whose image tokens are not those of its
         screenshots, for one without the routes that are asked for or with those of another model, and for one that
@@ -146,7 +146,7 @@ class Packer:
         return Readable(trajectory, tuple(shown), tuple(positions))
 
     def pack(self, trajectories: Sequence[Trajectory], rows_multiple: int, *, routes: bool = False) -> PackedBatch:
-        """`pack_read` of all of them. Raises InputError as `read` does."""
+        """Reads and packs trajectories. Raises InputError as `read` does."""
         read = [self.read(trajectory, routes=routes) for trajectory in trajectories]
         return self.pack_read(read, rows_multiple, routes=routes)
 

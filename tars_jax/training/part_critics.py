@@ -77,7 +77,8 @@ class PartCritics:
         return tuple(left), {"value_loss": float(np.mean(list(losses.values()))), **losses}
 
     def _at_a_time(self, own: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-        """Rows, always as many, and how many of them are real: the last ones are followed by others of the part."""
+        """Rows of a constant number, and how many of them are real: the last ones are followed by others of the
+        part."""
         for first in range(0, len(own), self._rows):
             chosen = own[first : first + self._rows]
             yield np.resize(np.concatenate([chosen, own]), self._rows), len(chosen)

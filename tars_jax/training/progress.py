@@ -142,7 +142,7 @@ class Progress:
 
 
 def counting(stage: str, unit: str, **options: Any) -> Callable[[int, int], None]:
-    """A `Progress` for work that says itself (done, total); it begins with what it hears first."""
+    """A `Progress` for work that reports (done, total); it begins with the first report."""
     found: list[Progress] = []
 
     def update(done: int, total: int) -> None:
@@ -155,7 +155,7 @@ def counting(stage: str, unit: str, **options: Any) -> Callable[[int, int], None
 
 @contextlib.contextmanager
 def working(what: str, *, every: float = HEARTBEAT, stream: TextIO | None = None) -> Iterator[None]:
-    """Says in every so many seconds how long a step has taken that cannot say itself how far it is."""
+    """Says now and then how long a step has taken that reports nothing."""
     out, began, ended = stream or sys.stdout, time.monotonic(), threading.Event()
 
     def say() -> None:
@@ -181,7 +181,7 @@ def _number(value: Any) -> str:
 
 
 def duration(seconds: float) -> str:
-    """As 1:05 or 2:00:05."""
+    """A duration as 1:05 or 2:00:05."""
     minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"

@@ -138,7 +138,8 @@ class _File:
 
 
 def read_updates(path: str | os.PathLike[str]) -> RecordedUpdates:
-    """Raises InputError that names the file if it is missing, damaged or contradicts itself."""
+    """Reads the updates of a run. Raises InputError that names the file if it is missing, damaged or contradicts
+    itself."""
     stored = decoded_file(pathlib.Path(path), _File)
     if len(stored.digests) != len(stored.episodes) + 1:
         raise InputError(

@@ -7,6 +7,7 @@ One process at a time holds a run directory. The lock is the kernel's (flock), s
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
 import functools
 import importlib.metadata
@@ -24,13 +25,12 @@ from typing import Any, Self
 from tars_jax import InputError
 from tars_jax.files import FULL_DISK, write_atomic
 from tars_jax.json_fields import read_object
-from tars_jax.training.extension import FILE as EXTENDED_FILE
-from tars_jax.training.extension import Extension, grown_fields, set_aside
 
 # Where else metrics are shown changes nothing of a run: it may be resumed with others.
 _NOT_COMPARED = ("loggers",)
 # What a run opens as it starts. Nothing is lost with it where nothing else was kept.
 _OPENED = ("config.json", "environment.json", ".lock", "tensorboard", "wandb", "mlruns", "timeline.json", "report.html")
+EXTENDED = "extended.json"  # stage -> what it had recorded before the run was extended
 
 
 class RunDirectory:
@@ -92,7 +92,7 @@ class RunDirectory:
 
     @staticmethod
     def _claim(folder: pathlib.Path) -> int:
-        """The lock of a folder that is there, or made now, and in which nothing else lies."""
+        """Takes the lock of a folder that is there and empty, or is made now."""
         if folder.exists() and not folder.is_dir():
             raise InputError(f"config.run must be a directory; got {str(folder)!r}, which is a file")
         if folder.is_dir() and not (folder / "config.json").exists():
@@ -146,7 +146,7 @@ class RunDirectory:
 
     @property
     def config(self) -> dict[str, Any]:
-        """As config.json has it: what was asked, and what was chosen since for the fields that were None."""
+        """The config of config.json: what was asked, and what was chosen since for the fields that were None."""
         config: dict[str, Any] = read_object(self.path / "config.json", "config")["config"]
         return config
 
@@ -173,7 +173,7 @@ class RunDirectory:
 
     def earlier(self, stage: str) -> dict[str, Any]:
         """The record of a stage from before the run was extended; empty where it was not."""
-        file = self.path / EXTENDED_FILE
+        file = self.path / EXTENDED
         found: dict[str, Any] = read_object(file).get(stage, {}) if file.exists() else {}
         return found
 
@@ -229,7 +229,7 @@ def environment() -> dict[str, Any]:
 
 @functools.cache
 def _packages() -> dict[str, str]:
-    """The version of each, by name. Read once: there are hundreds of files."""
+    """Versions of packages by name. Read once: there are hundreds of files."""
     each = (package.metadata for package in importlib.metadata.distributions())
     return dict(sorted(((one["Name"], one["Version"]) for one in each), key=lambda named: named[0].lower()))
 
@@ -310,8 +310,8 @@ def _extend(folder: pathlib.Path, asked: dict[str, Any], extensions: Mapping[str
         return
     ledger = folder / "stages.json"
     stages = read_object(ledger) if ledger.exists() else {}
-    kept = read_object(folder / EXTENDED_FILE) if (folder / EXTENDED_FILE).exists() else {}
-    write_json(folder / EXTENDED_FILE, {**kept, **stages})
+    kept = read_object(folder / EXTENDED) if (folder / EXTENDED).exists() else {}
+    write_json(folder / EXTENDED, {**kept, **stages})
     for field, value in grown.items():
         stages = set_aside(folder, stages, extensions[field], value)
     write_json(ledger, stages)
@@ -326,3 +326,32 @@ def _leaves(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
     if not isinstance(tree, dict):
         return [(prefix, tree)]
     return [leaf for name, node in tree.items() for leaf in _leaves(node, f"{prefix}.{name}" if prefix else name)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Extension:
+    """The stage to which a field that may grow belongs."""
+
+    stage: str  # goes on from its last checkpoint
+    again: tuple[str, ...] = ()  # done again after it
+
+
+def grown_fields(
+    stored: Mapping[str, Any], asked: Mapping[str, Any], extensions: Mapping[str, Extension]
+) -> dict[str, int]:
+    """The fields that may grow and do, with the values that the run had. Both configs map dotted fields to values."""
+    values = {field: (stored.get(field), asked.get(field)) for field in extensions}
+    return {
+        field: before
+        for field, (before, now) in values.items()
+        if type(before) is int and type(now) is int and now > before
+    }
+
+
+def set_aside(folder: pathlib.Path, stages: Mapping[str, Any], extension: Extension, value: int) -> dict[str, Any]:
+    """The records of stages that stay; moves away what is to be done again. `value` is the one that the field had."""
+    for stage in extension.again:
+        played, kept = (folder / "trajectories" / name for name in (stage, f"{stage}-{value}"))
+        if stage in stages and played.is_dir() and not kept.exists():
+            played.rename(kept)
+    return {name: record for name, record in stages.items() if name not in (extension.stage, *extension.again)}

@@ -128,7 +128,7 @@ def abstract_state(model: ModelConfig, optimizer: optax.GradientTransformation, 
 
 
 def placed(shape: jax.ShapeDtypeStruct, sharding: Sharding) -> jax.ShapeDtypeStruct:
-    """A shape that says where it lies."""
+    """A shape with its sharding."""
     return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding)
 
 

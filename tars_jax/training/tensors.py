@@ -143,7 +143,8 @@ def _write_pieces(
 
 
 def _describe(arrays: pathlib.Path, shapes: Mapping[str, jax.ShapeDtypeStruct]) -> None:
-    """What orbax writes beside the tensors of such a tree. It saves numbers in their place, whose shapes are mended."""
+    """Writes the files that orbax has beside the tensors of such a tree: it saves numbers in their place, whose shapes
+    are corrected."""
     numbers = {leaf: jnp.zeros((), shape.dtype) for leaf, shape in shapes.items()}
     ocp.save(arrays, unflatten_dict(numbers, sep="/"))
     state = arrays / "state"

@@ -120,7 +120,8 @@ class StateBaseline:
         self._table = {key: total / count for key, (total, count) in sums.items()}
 
     def explained_variance(self, trajectories: Sequence[Trajectory], returns: Sequence[np.ndarray]) -> float:
-        """On other episodes; `returns` holds one return for each step of each trajectory."""
+        """The explained variance of the baseline on other episodes; `returns` holds one return for each step of each
+        trajectory."""
         values = np.concatenate(list(returns))
         predicted = np.array([self._table.get(key, self._mean) for key in self._keys(trajectories)])
         return float(explained_variance(values, predicted))

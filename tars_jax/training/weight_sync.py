@@ -20,7 +20,7 @@ Devices = list[jax.Device]
 
 
 def own_shape(shape: dict[str, int], devices: int) -> dict[str, int]:
-    """The mesh of so many devices that hold weights as the learner's mesh `shape` does.
+    """The shape of a mesh of so many devices, on which weights lie as on the learner's mesh `shape`.
 
     As many ways over `tensor` and `expert`; the rest over `fsdp` where the learner splits over it, else over `data`.
     Raises InputError where one process has too few devices for that.

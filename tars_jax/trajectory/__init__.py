@@ -85,8 +85,8 @@ class Trajectory:
 
     @property
     def cannot_say(self) -> str:
-        """Why its judge could not tell whether it was solved: the episode is masked, as one that has failed. Empty:
-        it could, or was not asked."""
+        """The reason why its judge could not tell whether it was solved; such an episode is masked, as a failed one.
+        Empty: the judge could tell, or was not asked."""
         return str(self.metadata.get("cannot_say", ""))
 
     @property

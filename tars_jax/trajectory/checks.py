@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 from tars_jax.trajectory.context import context_of
 
@@ -53,7 +53,7 @@ def check_trajectory(trajectory: Trajectory, source: str) -> None:
     rewards |= {f"steps[{index}].reward": step.reward for index, step in enumerate(trajectory.steps)}
     for name, reward in rewards.items():
         if not _is_finite(reward):
-            raise InputError(f"{source}: field {name} must be a finite number; got {shown(reward)}")
+            raise InputError(f"{source}: field {name} must be a finite number; got {short_repr(reward)}")
     for index, step in enumerate(trajectory.steps):
         if step.think_tokens < 0:
             raise InputError(f"{source}: field steps[{index}].think_tokens must be 0 or more; got {step.think_tokens}")
@@ -114,7 +114,7 @@ def check_types(trajectory: Trajectory, source: str) -> None:
     for name, kind in (("steps", Step), ("windows", ContextWindow)):
         for index, each in enumerate(getattr(trajectory, name)):
             if not isinstance(each, kind):
-                raise InputError(f"{source}: field {name}[{index}] must be a {kind.__name__}; got {shown(each)}")
+                raise InputError(f"{source}: field {name}[{index}] must be a {kind.__name__}; got {short_repr(each)}")
     for index, step in enumerate(trajectory.steps):
         _check_kinds(step, _STEP_KINDS, f"{source}: field steps[{index}].")
 
@@ -122,7 +122,7 @@ def check_types(trajectory: Trajectory, source: str) -> None:
 def _check_kinds(record: Any, kinds: Mapping[str, tuple[type | tuple[type, ...], str]], prefix: str) -> None:
     for name, (kind, wanted) in kinds.items():
         if not isinstance(value := getattr(record, name), kind):
-            raise InputError(f"{prefix}{name} must be {wanted}; got {shown(value)}")
+            raise InputError(f"{prefix}{name} must be {wanted}; got {short_repr(value)}")
 
 
 def _is_finite(value: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 from tars_jax.trajectory import ContextWindow, Trajectory
 
 CONTEXT_STEPS = "context_steps"
@@ -21,7 +21,7 @@ def context_of(trajectory: Trajectory, steps: int | None = None) -> list[int]:
     count = len(trajectory.steps)
     if not isinstance(given, list | tuple) or not all(type(each) is int and 0 <= each < count for each in given):
         raise InputError(
-            f"trajectory {trajectory.id!r}: {CONTEXT_STEPS} must be steps of 0 to {count - 1}; got {shown(given)}"
+            f"trajectory {trajectory.id!r}: {CONTEXT_STEPS} must be steps of 0 to {count - 1}; got {short_repr(given)}"
         )
     return [each for each in given if steps is None or each < steps]
 
@@ -36,7 +36,7 @@ def context_in(record: Mapping[str, Any], where: str, count: int) -> dict[str, l
         return {}
     if not isinstance(given, list) or not all(type(each) is int and 0 <= each < count for each in given):
         raise InputError(
-            f"{where}: field {CONTEXT_STEPS} must be numbers of steps, 0 to {count - 1}; got {shown(given)}"
+            f"{where}: field {CONTEXT_STEPS} must be numbers of steps, 0 to {count - 1}; got {short_repr(given)}"
         )
     return {CONTEXT_STEPS: sorted(set(given))} if given else {}
 

@@ -221,7 +221,7 @@ def _read_header(source: str, data: bytes) -> dict[str, Any]:
 
 
 def _own_fields(source: str, header: dict[str, Any]) -> dict[str, Any]:
-    """What a trajectory is without its steps, windows and screenshots."""
+    """Fields of a trajectory besides its steps, windows and screenshots."""
     fields = {name: _field(source, header, name, kind) for name, kind in _FIELDS.items()}
     outcomes = [outcome.value for outcome in Outcome]
     if fields["outcome"] not in outcomes:

@@ -52,7 +52,7 @@ def is_repeatable(method: str, idempotency_key: str = "") -> bool:
 
 
 class TryAgain(Exception):
-    """One attempt failed, and may be made again after `pause_s`; `failure` is raised where no time is left for it.
+    """An attempt failed, and may be made again after `pause_s`; `failure` is raised where no time is left for it.
 
     `restarts`: the server is there, and has others to serve first: patience begins anew.
     """
@@ -103,7 +103,7 @@ def read_refusal(body: bytes) -> Refusal | None:
 
 
 def what_failed(error: Exception) -> str:
-    """In words: of many failures the type alone says something."""
+    """A failure in words: of many the type alone says something."""
     if isinstance(error, httpx.HTTPStatusError):
         return f"it answered {error.response.status_code}"
     if isinstance(error, KeyError):

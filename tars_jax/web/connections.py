@@ -33,7 +33,8 @@ class NotConnected(ConnectionError):
 
 
 class Connections:
-    """As many as there are requests at once; each is kept for the next one. Use as an async context manager."""
+    """Kept connections, as many as there are requests at once; each is kept for the next one. Use as an async context
+    manager."""
 
     def __init__(self, base: str, headers: Mapping[str, str]) -> None:
         """`base` is http://HOST:PORT or https://HOST, with a path or without; `headers` go with every request."""

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tars_jax import InputError
 from tars_jax.web.credentials import password
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 from tars_jax.web.request_limits import Body, require_local_name
 from tars_jax.web.responses import read_json, refuse
 
@@ -89,17 +89,17 @@ def given_token(connection: HTTPConnection) -> str | None:
     return None
 
 
-async def read_fields(request: Request) -> Fields:
+async def read_fields(request: Request) -> RequestFields:
     """The object of a body; none at all is an empty one. Fields that nobody reads are those of other versions.
 
     Raises RequestError.
     """
     if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
-        return Fields({})
-    return Fields(await read_json(request))
+        return RequestFields({})
+    return RequestFields(await read_json(request))
 
 
-def text_map(fields: Fields, name: str) -> dict[str, str] | None:
+def text_map(fields: RequestFields, name: str) -> dict[str, str] | None:
     """An object of texts, such as variables; None where there is none. Values that are null are left out."""
     value: Any = fields.value(name)
     if value is None:

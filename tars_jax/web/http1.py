@@ -26,7 +26,7 @@ HEAD_SECONDS = 30.0  # from its first byte, or from the connection's beginning
 
 
 class Http1(HttpToolsProtocol):
-    """One connection. WebSockets are heard where uvicorn has been given them."""
+    """A connection. WebSockets are heard where uvicorn has been given them."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -118,7 +118,7 @@ class _BoundedHeads:
         return b"\r\n".join([*head, b"", b""])
 
     def _refuse_head(self) -> None:
-        """What comes is forgotten for a while: a client that writes all of it before it reads would lose the answer."""
+        """Drops what still comes for a while: a client that writes all of it before it reads would lose the answer."""
         if not self.answer(RequestError(f"the head must have at most {HEAD_BYTES} bytes; got more", status=431)):
             self._connection.transport.close()
             return

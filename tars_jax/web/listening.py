@@ -8,7 +8,7 @@ import socket
 
 from tars_jax import InputError
 from tars_jax.rules import Rule, between, check_fields, field
-from tars_jax.web.certificate import Certificate
+from tars_jax.web.credentials import Certificate
 
 
 def is_host(text: str) -> bool:

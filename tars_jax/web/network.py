@@ -10,7 +10,7 @@ programs speak through one by its variables (outbound.py). An entry:
 
 The localhost of a page may be another machine (`Loopback`): all its ports are then allowed, and it is never this one.
 
-A name is resolved once, here, and the addresses that came of it are judged (addresses.py) and connected to: another
+A name is resolved once, here, and the addresses that came of it are judged and connected to: another
 answer a moment later changes nothing.
 """
 
@@ -23,11 +23,11 @@ import ipaddress
 import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from tars_jax import InputError
-from tars_jax.web.addresses import is_public
 
 EVERY = "*"
 ENTRY = re.compile(r"(\*\.)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?", re.IGNORECASE)
@@ -39,11 +39,28 @@ CHUNK = 1 << 16
 LOCALHOST = ("localhost", "127.0.0.1", "::1")
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Loopback: TypeAlias = Callable[[int], Awaitable[Streams]]  # to a port; raises OSError where nothing answers
+# IANA's special-purpose address registry (RFC 6890), multicast and what is reserved.
+NOT_PUBLIC = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+            "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
+            "203.0.113.0/24", "224.0.0.0/3",
+        ),
+    )
+)  # fmt: skip
+# All that is public lies in 2000::/3. In it: protocols (Teredo, ORCHID and others), documentation, 6to4, documentation.
+PUBLIC6 = IPv6Network("2000::/3")
+NOT_PUBLIC6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
+# Their last 32 bits are an IPv4 address: a translator (NAT64, RFC 6052) or this machine sends it there.
+WRAPPED = tuple(map(IPv6Network, ("64:ff9b::/96", "::ffff:0:0/96")))
+ISATAP = (0x0000_5EFE, 0x0200_5EFE)  # before an IPv4 address in the lower half (RFC 5214)
 
 
 @dataclasses.dataclass(frozen=True)
 class Host:
-    """One entry of an allow-list."""
+    """A host: one entry of an allow-list."""
 
     name: str
     below: bool  # names below it, rather than it
@@ -256,3 +273,20 @@ async def _pipe(
         upwards.cancel()
         with contextlib.suppress(asyncio.CancelledError, OSError):
             await upwards
+
+
+def is_public(address: str) -> bool:
+    """Whether it is of the public network, and not of this machine, its network or a group. Raises ValueError."""
+    parsed = ipaddress.ip_address(address)
+    if isinstance(parsed, IPv4Address):
+        return not any(parsed in network for network in NOT_PUBLIC)
+    inner = IPv4Address(int(parsed) & 0xFFFF_FFFF)
+    if any(parsed in network for network in WRAPPED):
+        return is_public(str(inner))
+    if parsed not in PUBLIC6 or any(parsed in network for network in NOT_PUBLIC6):
+        return False
+    return not _is_isatap(parsed) or is_public(str(inner))
+
+
+def _is_isatap(address: IPv6Address) -> bool:
+    return (int(address) >> 32) & 0xFFFF_FFFF in ISATAP

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tars_jax import json_fields
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 
 INTERNAL_ERROR = "internal_error"  # the code of a defect of the server
 _TO_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False)  # json.dumps would make one for each text
@@ -61,12 +61,12 @@ def from_json(body: bytes) -> Any:
         raise RequestError(f"the body is not JSON: {error}") from error
 
 
-class Fields(json_fields.Fields):
+class RequestFields(json_fields.Fields):
     """A JSON object of a request: what is wrong with it is a RequestError that names the field as `param`, too."""
 
     def __init__(self, value: Any, path: str = "") -> None:
         if not isinstance(value, dict):
-            raise RequestError(f"{path or 'the body'} must be an object; got {shown(value)}", path or None)
+            raise RequestError(f"{path or 'the body'} must be an object; got {short_repr(value)}", path or None)
         super().__init__(value, f"{path}." if path else "")
 
     def param(self, name: str) -> str:
@@ -78,14 +78,14 @@ class Fields(json_fields.Fields):
     def done(self) -> None:
         """Refuses what was not read: a misspelt `temprature` must not be ignored."""
         for name in self.unread():
-            raise RequestError(f"{shown(name)} is no field that this server knows", self.param(name))
+            raise RequestError(f"{short_repr(name)} is no field that this server knows", self.param(name))
 
     def token_ids(self, name: str, vocabulary: int) -> list[int]:
         value = self.array(name, required=True)
         for index, token in enumerate(value):
             if type(token) is not int or not 0 <= token < vocabulary:
                 where = f"{self.param(name)}[{index}]"
-                raise RequestError(f"{where} must be a token id below {vocabulary}; got {shown(token)}", where)
+                raise RequestError(f"{where} must be a token id below {vocabulary}; got {short_repr(token)}", where)
         return value
 
 
@@ -95,7 +95,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(values) < len(pairs):
         for name, _ in pairs:
             if values.pop(name, values) is values:
-                raise ValueError(f"{shown(name)} stands twice in one object")
+                raise ValueError(f"{short_repr(name)} stands twice in one object")
     return values
 
 

@@ -17,7 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from tars_jax import InputError
-from tars_jax.web.certificate import Certificate
+from tars_jax.web.credentials import Certificate
 from tars_jax.web.http1 import Http1
 from tars_jax.web.listening import ListenAddress, address, listen
 

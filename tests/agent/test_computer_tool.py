@@ -10,11 +10,11 @@ import pytest
 from openai.types.responses import ComputerAction
 
 from tars_jax.agent.actions import Action, ActionError, Finished, LongPress, Point, ToolCall
-from tars_jax.agent.chance import random_action
 from tars_jax.agent.computer_form import CALL_USER, AnswerParts, ComputerForm
 from tars_jax.agent.computer_tool import FORMS, computer_action, read_computer_action
 from tars_jax.agent.grammar import format_response
-from tars_jax.agent.platforms import PLATFORM_ACTIONS
+from tars_jax.agent.platform_prompt import PLATFORM_ACTIONS
+from tars_jax.agent.random_player import random_action
 from tars_jax.agent.response import Response
 from tars_jax.environment import ActionSpace
 

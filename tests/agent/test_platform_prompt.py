@@ -11,8 +11,7 @@ from tars_jax import InputError
 from tars_jax.agent import ParseError, parse_response
 from tars_jax.agent.actions import FUNCTIONS
 from tars_jax.agent.grammar import GRAMMARS
-from tars_jax.agent.platform_prompt import platform_prompt
-from tars_jax.agent.platforms import PLATFORM_ACTIONS, platform_space
+from tars_jax.agent.platform_prompt import PLATFORM_ACTIONS, platform_prompt, platform_space
 from tars_jax.environment import PLATFORMS, ActionSpace, Function
 
 SEARCH = Function(

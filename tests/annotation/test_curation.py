@@ -32,7 +32,7 @@ from tars_jax.annotation.curation import augmentation, thoughts
 from tars_jax.annotation.curation.config import CurationConfig, Similarity
 from tars_jax.annotation.curation.curate import curate
 from tars_jax.annotation.curation.executability import Reason, ReplayedExecution, executed
-from tars_jax.annotation.curation.grounded import added, content, turned_round
+from tars_jax.annotation.curation.grounding import content, flipped_negations, ungrounded_words
 from tars_jax.annotation.curation.near_duplicates import (
     Work,
     common,
@@ -50,7 +50,7 @@ from tars_jax.annotation.curation.reviews import (
     read_reviews,
 )
 from tars_jax.annotation.curation.statistics import application_of, statistics_of
-from tars_jax.annotation.curation.thoughts import EndpointRefiner, RuleRefiner, refined
+from tars_jax.annotation.curation.thoughts import EndpointRefiner, RuleRefiner, refine_thoughts
 from tars_jax.annotation.task_design.applications import read_applications
 from tars_jax.annotation.task_design.design import design_tasks
 from tars_jax.annotation.task_design.example import APPLICATIONS, GRAPHS
@@ -340,7 +340,7 @@ def test_any_file_of_reviews_is_read_or_refused_by_line(lines: list[bytes]) -> N
     ],
 )
 def test_what_a_thought_adds_is_found(text: str, more: tuple[str, ...]) -> None:
-    assert added(text, ["uh open the setting", "click(point='<point>1 2</point>')", "Save"]) == more
+    assert ungrounded_words(text, ["uh open the setting", "click(point='<point>1 2</point>')", "Save"]) == more
 
 
 words = st.sampled_from(
@@ -350,10 +350,10 @@ words = st.sampled_from(
 
 @given(st.lists(words, max_size=8), st.lists(words, max_size=8))
 def test_nothing_of_what_was_said_is_an_addition_and_all_else_is(said: list[str], new: list[str]) -> None:
-    assert added(" ".join(said), [" ".join(said)]) == ()
+    assert ungrounded_words(" ".join(said), [" ".join(said)]) == ()
     known = {word.casefold() for word in said} | ({"not", "never"} if {"not", "never"} & {*said} else set())
     extra = [word for word in content(" ".join(new)) if word.casefold() not in known]
-    assert added(" ".join(new), [" ".join(said)]) == tuple(dict.fromkeys(extra))
+    assert ungrounded_words(" ".join(new), [" ".join(said)]) == tuple(dict.fromkeys(extra))
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,7 @@ def test_nothing_of_what_was_said_is_an_addition_and_all_else_is(said: list[str]
     ],
 )
 def test_what_was_denied_is_not_claimed(text: str, said: str, turned: tuple[str, ...]) -> None:
-    assert turned_round(text, said) == turned
+    assert flipped_negations(text, said) == turned
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_the_rule_leaves_out_what_carries_nothing(said: str, becomes: str) -> No
 @given(st.lists(st.sampled_from(["um", "uh,", "I", "click", "the", "red", "button", "well,", "right", "3", "not"])))
 def test_the_rule_adds_nothing(spoken: list[str]) -> None:
     said = " ".join(spoken)
-    assert added(RuleRefiner().refine(said, "", ""), [said]) == ()
+    assert ungrounded_words(RuleRefiner().refine(said, "", ""), [said]) == ()
 
 
 class Says:
@@ -432,7 +432,7 @@ class Says:
 def test_a_refined_thought_stands_or_the_original_stays_and_is_counted(text: str, reason: str) -> None:
     original = trajectory("a", step("uh type it into the uh field", Type("hello"), text="Name"))
     counts = Counter[str]()
-    done = refined(original, Says(text), counts)
+    done = refine_thoughts(original, Says(text), counts)
     assert counts == {reason: 1}
     if reason == thoughts.REFINED:
         assert done.steps[0].thought == text and done.metadata["said"] == {"0": original.steps[0].thought}
@@ -456,7 +456,7 @@ def model() -> Iterator[str]:
 def test_a_models_thoughts_are_checked(model: str, name: str, reason: str) -> None:
     counts = Counter[str]()
     original = trajectory("a", step("uh I uh type the name", Type("hello")))
-    done = refined(original, EndpointRefiner(EndpointModel(model, name)), counts)
+    done = refine_thoughts(original, EndpointRefiner(EndpointModel(model, name)), counts)
     assert counts == {reason: 1}
     assert done.steps[0].thought == ("I type the name." if reason == thoughts.REFINED else original.steps[0].thought)
 
@@ -474,7 +474,7 @@ def test_a_models_thoughts_are_checked(model: str, name: str, reason: str) -> No
 def test_a_models_variants_are_checked(model: str, name: str, reason: str) -> None:
     counts = Counter[str]()
     paraphraser = augmentation.EndpointParaphraser(EndpointModel(model, name))
-    made = augmentation.augmented(trajectory("a", *CLICKS), "Open the red file.", paraphraser, 1, 0, counts)
+    made = augmentation.augment(trajectory("a", *CLICKS), "Open the red file.", paraphraser, 1, 0, counts)
     assert counts == {reason: 1}
     assert [each.metadata["instruction"] for each in made] == (
         ["Please open the red file."] if reason == augmentation.TAKEN else []
@@ -508,7 +508,7 @@ def test_a_models_words_for_a_task_are_checked(model: str, name: str, reason: st
     ],
 )
 def test_a_variant_asks_for_the_same_or_is_refused(instruction: str, text: str, reason: str) -> None:
-    assert augmentation.refused(instruction, text) == reason
+    assert augmentation.why_refused(instruction, text) == reason
 
 
 @pytest.mark.parametrize(
@@ -528,7 +528,7 @@ def test_variants_are_copies_with_other_words() -> None:
     counts = Counter[str]()
     original = trajectory("a", *CLICKS, instruction='Create an issue titled "Door".')
     rule, told = augmentation.RuleParaphraser(), original.metadata["instruction"]
-    made = augmentation.augmented(original, told, rule, 3, 0, counts)
+    made = augmentation.augment(original, told, rule, 3, 0, counts)
     assert len(made) == 3 == counts[augmentation.TAKEN] and len({each.id for each in made}) == 3
     said = {each.metadata["instruction"] for each in made}
     assert len(said) == 3 and all('"Door"' in each for each in said)

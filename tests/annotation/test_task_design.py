@@ -20,7 +20,7 @@ from tars_jax.annotation.task_design.difficulty import LEVELS, Difficulty
 from tars_jax.annotation.task_design.example import APPLICATIONS, GRAPHS
 from tars_jax.annotation.task_design.graph import MEASURES, ApplicationFunction, TaskGraph, read_graph
 from tars_jax.annotation.task_design.queries import TaskQuery
-from tars_jax.annotation.task_design.wording import WRITTEN, refused
+from tars_jax.annotation.task_design.wording import WRITTEN, why_refused
 
 EQUAL = dict.fromkeys(MEASURES, 1.0)
 GRAPH: dict[str, Any] = {
@@ -261,8 +261,8 @@ def test_a_models_words_stand_only_where_they_ask_for_the_same(change: Any, beco
 
 
 def test_what_is_refused_of_a_wording() -> None:
-    assert refused('In A, open "x" 3 times.', 'Open "x" in a, 3 times.', ["A"]) == ""
-    assert refused('In A, open "x".', 'Open "x".', ["Apple"]) == "leaves out an application"
+    assert why_refused('In A, open "x" 3 times.', 'Open "x" in a, 3 times.', ["A"]) == ""
+    assert why_refused('In A, open "x".', 'Open "x".', ["Apple"]) == "leaves out an application"
 
 
 def test_tasks_need_a_score_and_one_graph_of_each(tmp_path: Path) -> None:

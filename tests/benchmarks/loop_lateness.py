@@ -29,7 +29,7 @@ from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.computers.spec import read_spec
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 
 PERIOD_S = 0.005
 CONTROL = f"""
@@ -170,7 +170,7 @@ async def main() -> None:
                 leased = {}
                 for name, (part, _) in ATTEMPTS.items():
                     fields = {"parts": sorted({"shell", part}), "processes": 1000, "memory_mib": 1024}
-                    leased[name], _ = await sessions.lease(read_spec(Fields(fields)), "ann", seconds=3600)
+                    leased[name], _ = await sessions.lease(read_spec(RequestFields(fields)), "ann", seconds=3600)
                 print(f"isolation {computers.isolation().name}, {len(leased)} computers")
                 since = time.monotonic()
                 await asyncio.sleep(given.seconds / 3)

@@ -42,7 +42,7 @@ from tars_jax.sandbox.service.nodes.node import NodeConfig
 from tars_jax.sandbox.service.nodes.serving import serving_node
 from tars_jax.sandbox.sessions.leased_session import KeyedRequest, LeasedSession
 from tars_jax.sandbox.sessions.registry import new_id, new_lease
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 from tests.sandbox.service.nodes.cluster import KEY, ROOT, Manager
 
 
@@ -93,7 +93,7 @@ class NothingKind:
     async def running(self) -> AsyncIterator[None]:
         yield
 
-    def opening(self, fields: Fields, owner: Owner, seconds: float) -> Opening:
+    def opening(self, fields: RequestFields, owner: Owner, seconds: float) -> Opening:
         async def open(request: KeyedRequest | None) -> tuple[LeasedSession, str]:
             lease, token = new_lease(owner.name, seconds, request)
             session = Nothing(new_id(self._node), lease)

@@ -30,7 +30,7 @@ from configs.quickstart import get_config
 from tars_jax.agent.pattern import response_pattern
 from tars_jax.envs.on_device.catalog import make_game
 from tars_jax.envs.on_device.game import DeviceCall
-from tars_jax.episodes import Episodes
+from tars_jax.episodes import EpisodeArrays
 from tars_jax.inference.constraint import Constraints, compile_constraints
 from tars_jax.pipelines.mazes import tasks
 from tars_jax.pipelines.run_context import RunContext
@@ -91,7 +91,7 @@ def device_ways(context: RunContext, episodes: int) -> dict[str, Callable[[], in
 
     def make(scene: Scene) -> Callable[[], int]:
         @jax.jit
-        def program(parameters: dict, key: jax.Array, constraints: Constraints) -> Episodes:
+        def program(parameters: dict, key: jax.Array, constraints: Constraints) -> EpisodeArrays:
             levels = jax.random.split(key, episodes)
             return rollout(scene, context.model, parameters, levels, key, constraints=constraints)
 

@@ -28,7 +28,7 @@ from tars_jax.inference.sampling import Sampling
 from tars_jax.model.presets import preset
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.players import Sessions
+from tars_jax.rollout.players import SessionSource
 from tars_jax.training.state import fresh_parameters
 from tests.experiment_process import ExperimentProcess
 from tests.ports import free_port
@@ -39,7 +39,7 @@ FIRST = TOKENIZER.encode("<|user|>step 1\nwhere to go now?<|agent|>")
 SECOND = TOKENIZER.encode("<|end|><|user|>step 2\nand now?<|agent|>")
 
 
-async def play(policy: Sessions, episodes: int, at_once: int, seed: int) -> float:
+async def play(policy: SessionSource, episodes: int, at_once: int, seed: int) -> float:
     """Seconds."""
     free = asyncio.Semaphore(at_once)
 

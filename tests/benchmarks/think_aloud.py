@@ -16,7 +16,7 @@ import time
 import tracemalloc
 from pathlib import Path
 
-from tars_jax.annotation.in_situ.reading import read_words
+from tars_jax.annotation.in_situ.draft_annotation import read_words
 from tars_jax.annotation.in_situ.recording import read_recording
 from tars_jax.annotation.in_situ.speech import Embedded
 from tars_jax.annotation.in_situ.steps import recorded_steps

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tars_jax.annotation.in_situ.reading import read_words
+from tars_jax.annotation.in_situ.draft_annotation import read_words
 from tars_jax.annotation.in_situ.recording import read_recording
 from tars_jax.annotation.in_situ.speech import Embedded
 from tests.annotation.in_situ.conftest import Stage

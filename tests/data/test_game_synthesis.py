@@ -35,7 +35,7 @@ from tars_jax.pipelines.config import load_config
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import random_player, reference_player
 from tars_jax.sandbox.browser import BrowserConfig
-from tars_jax.tasks.games import hinted
+from tars_jax.tasks.games import page_player
 from tars_jax.tasks.games.pictures import chromium
 from tars_jax.tasks.library import load_playable
 from tars_jax.tasks.sampling import sample_task
@@ -201,13 +201,13 @@ def test_a_name_is_given_once(tmp_path: pathlib.Path) -> None:
 )
 def test_a_move_that_is_none_is_named(move: Any) -> None:
     with pytest.raises(InputError, match="its reference player's move must be"):
-        hinted.play({"game": "x", "reference": {"good": [move], "legal": []}}, random.Random(0))
+        page_player.play({"game": "x", "reference": {"good": [move], "legal": []}}, random.Random(0))
 
 
 @pytest.mark.parametrize("found", [None, [], {"good": []}, {"good": None, "legal": [1]}])
 def test_a_reference_without_moves_is_named(found: Any) -> None:
     with pytest.raises(InputError, match="must give good and legal moves"):
-        hinted.play({"game": "x", "reference": found}, random.Random(0))
+        page_player.play({"game": "x", "reference": found}, random.Random(0))
 
 
 def answer(source: GameSource) -> str:

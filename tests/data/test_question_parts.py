@@ -12,7 +12,7 @@ from tars_jax.data.question_synthesis.chains import Chain, Hop, is_round_trip, w
 from tars_jax.data.question_synthesis.conditions import FactCondition, Statistics, obfuscated
 from tars_jax.data.question_synthesis.proof import CHOICE, CONDITION, HOP, not_needed
 from tars_jax.data.question_synthesis.searches import Searcher
-from tars_jax.data.question_synthesis.wording import described, fact_question, name_question, question_words
+from tars_jax.data.question_synthesis.wording import describe_entity, fact_question, name_question, question_words
 from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.question import BrowsingQuestion
@@ -167,7 +167,7 @@ def test_what_is_said_of_another_entity_comes_last() -> None:
         "that borders a country in Asia", "whose farm products include peas", "with 3 airports",
         "whose farm products include rye", "in Europe",
     )  # fmt: skip
-    assert described("country", conditions) == (
+    assert describe_entity("country", conditions) == (
         "a country in Europe with 3 airports whose farm products include peas and rye and that borders a country in "
         "Asia"
     )

@@ -10,7 +10,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.data.recorded import recorded_trajectories, with_verdict
-from tars_jax.data.rejection_sampling import PREFERENCES, Attempts, KeepRule, by_task, count_attempts, keep
+from tars_jax.data.rejection_sampling import PREFERENCES, Attempts, KeepRule, by_task, count_attempts, select_successes
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 from tars_jax.trajectory.files import save_trajectory
 
@@ -33,10 +33,10 @@ def test_kept_are_different_verified_solutions_the_shortest_first() -> None:
         attempt("r", valid=False),
         attempt("drr"),
     ]
-    assert acted(keep(attempts, KeepRule(5, "shortest"))) == ["rd", "rrd", "drr"]
-    assert acted(keep(attempts, KeepRule(2, "shortest"))) == ["rd", "rrd"]
-    assert acted(keep(attempts, KeepRule(2, "first"))) == ["rrd", "rd"]
-    assert keep(attempts, KeepRule(5, "first"))[1].id == ""
+    assert acted(select_successes(attempts, KeepRule(5, "shortest"))) == ["rd", "rrd", "drr"]
+    assert acted(select_successes(attempts, KeepRule(2, "shortest"))) == ["rd", "rrd"]
+    assert acted(select_successes(attempts, KeepRule(2, "first"))) == ["rrd", "rd"]
+    assert select_successes(attempts, KeepRule(5, "first"))[1].id == ""
 
 
 def test_tasks_are_counted_by_how_many_attempts_solved_them() -> None:
@@ -60,7 +60,7 @@ def test_tasks_are_counted_by_how_many_attempts_solved_them() -> None:
 )
 def test_whatever_is_kept_keeps_the_rule(drawn: list[tuple[str, bool, bool]], at_most: int, prefer: str) -> None:
     attempts = [attempt(actions, float(won), valid=valid) for actions, won, valid in drawn]
-    kept = keep(attempts, KeepRule(at_most, prefer))
+    kept = select_successes(attempts, KeepRule(at_most, prefer))
     good = {actions for actions, won, valid in drawn if won and valid}
     assert len(kept) == min(at_most, len(good)) == len(set(acted(kept))) and set(acted(kept)) <= good
     if prefer == "shortest":

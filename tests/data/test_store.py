@@ -18,7 +18,7 @@ from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.data.datasets import read_dataset
 from tars_jax.data.store import Origin, Store, Verdict
-from tars_jax.data.store.checking import check, repair
+from tars_jax.data.store.integrity import check, repair
 from tars_jax.data.store.records import HELD_OUT
 from tars_jax.data.store.routing import CT, SFT, batch_of, changed, route
 from tars_jax.data.store.verdicts import counted
@@ -169,11 +169,11 @@ def test_what_is_held_out_gets_into_no_set(store: Store) -> None:
     assert store.members("mine") == [] and not store.has_batch("mine", "1")
     with pytest.raises(InputError, match="tasks to hold out must be of no training set; got 1"):
         store.hold_out([kept.task])
-    assert store.leaked() == [] == store.alike()
+    assert store.leaked() == [] == store.same_first_screens()
     # Another seed that leads to the same level is found by what it begins with.
     twin = dataclasses.replace(kept, id="twin", task={**kept.task, "seed": 99})
     store.hold_out([twin])
-    assert (store.leaked(), store.alike()) == ([], ids[:1])
+    assert (store.leaked(), store.same_first_screens()) == ([], ids[:1])
 
 
 def again(one: Trajectory, **task: object) -> Trajectory:

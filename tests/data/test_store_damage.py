@@ -22,7 +22,7 @@ from tars_jax import InputError
 from tars_jax.data.datasets import read_dataset
 from tars_jax.data.exporters import write_jsonl, write_parquet
 from tars_jax.data.store import Origin, Store, Verdict
-from tars_jax.data.store.checking import check, repair
+from tars_jax.data.store.integrity import check, repair
 from tars_jax.data.store.journal import StoreJournal
 from tars_jax.data.store.lines import encoded
 from tars_jax.data.store.records import episode_file

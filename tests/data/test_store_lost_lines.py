@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tars_jax import InputError
 from tars_jax.data.datasets import read_dataset
 from tars_jax.data.store import Store, Verdict
-from tars_jax.data.store.checking import check, repair
+from tars_jax.data.store.integrity import check, repair
 from tars_jax.data.store.lines import decoded, encoded
 from tests.data.test_store import lose_index, played
 

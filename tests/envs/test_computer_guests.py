@@ -22,7 +22,7 @@ from tars_jax.envs.computer import ComputerEnvironment
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.address import SandboxAddress, host_and_port
 from tars_jax.sandbox.computer.equipped import bare
-from tars_jax.sandbox.computer.equipped.bare import GuestLease
+from tars_jax.sandbox.computer.equipped.bare import LeasedGuest
 from tars_jax.sandbox.computer.equipped.remote_guest import RemoteGuest
 from tars_jax.sandbox.computer.home import File
 from tars_jax.sandbox.failures import SandboxFailure
@@ -138,13 +138,13 @@ def test_a_learner_that_slept_through_its_lease_touches_nothing(
     async def live() -> None:
         host, port = host_and_port(guests[0].name)
         monkeypatch.setattr(bare, "LEASE_S", 1.0)
-        sleeper = await GuestLease.take(host, port, TOKEN)
+        sleeper = await LeasedGuest.take(host, port, TOKEN)
         assert sleeper._renewing is not None
         sleeper._renewing.cancel()
 
-        async def taken() -> GuestLease | None:
+        async def taken() -> LeasedGuest | None:
             try:
-                return await GuestLease.take(host, port, TOKEN)
+                return await LeasedGuest.take(host, port, TOKEN)
             except SandboxFailure as failure:
                 assert failure.kind == "held"
                 return None

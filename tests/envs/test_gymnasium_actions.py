@@ -14,9 +14,9 @@ from gymnasium import spaces
 
 from tars_jax import InputError
 from tars_jax.agent import Response, format_response, parse_response
-from tars_jax.agent.chance import random_action
 from tars_jax.agent.grammar import GRAMMARS
 from tars_jax.agent.pattern import response_pattern
+from tars_jax.agent.random_player import random_action
 from tars_jax.environment import ActionSpace
 from tars_jax.envs.gymnasium_actions import ActFunction
 from tars_jax.inference.constraint import compile_constraints

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from tars_jax.envs.gymnasium_observations import is_readable, plain, shows_picture, written
+from tars_jax.envs.gymnasium_observations import is_readable, observation_json, observation_text, shows_picture
 
 
 @pytest.mark.parametrize(
@@ -32,12 +32,12 @@ from tars_jax.envs.gymnasium_observations import is_readable, plain, shows_pictu
     ids=str,
 )
 def test_a_number_takes_the_same_width_whatever_it_is(space: spaces.Space[Any], value: Any, text: str) -> None:
-    assert is_readable(space) and written(space, value) == text
+    assert is_readable(space) and observation_text(space, value) == text
 
 
 def test_entries_of_a_dictionary_are_named() -> None:
     space = spaces.Dict({"word": spaces.Text(5), "hand": spaces.Tuple((spaces.Discrete(3), spaces.MultiBinary(2)))})
-    text = written(space, {"word": "hi", "hand": (2, np.array([0, 1]))})
+    text = observation_text(space, {"word": "hi", "hand": (2, np.array([0, 1]))})
     assert sorted(text.splitlines()) == ["hand: 2; 0, 1", "word: hi"]
 
 
@@ -67,4 +67,4 @@ def test_what_is_text_and_what_is_a_picture(space: spaces.Space[Any], readable: 
 
 def test_what_is_no_json_is_left_out() -> None:
     value = {"a": np.int64(1), 2: (np.float32(0.5), float("nan")), "big": np.zeros(99), "thing": object(), "n": {}}
-    assert plain(value) == {"a": 1, "2": [0.5, None], "n": {}}
+    assert observation_json(value) == {"a": 1, "2": [0.5, None], "n": {}}

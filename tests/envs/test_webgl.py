@@ -14,7 +14,7 @@ from tars_jax.agent import action_from_call
 from tars_jax.environment import Observation, Task
 from tars_jax.envs import BrowserGame
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, PageError
-from tars_jax.sandbox.browser.angle import ANGLE, angle_flags
+from tars_jax.sandbox.browser.chromium_flags import ANGLE, angle_flags
 from tars_jax.tasks.games.catalog import load_game
 
 pytestmark = pytest.mark.browser

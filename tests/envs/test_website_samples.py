@@ -14,7 +14,7 @@ from tars_jax.agent.actions import Drag, Point, Type
 from tars_jax.agent.calls import action_from_call
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.environment import Task
-from tars_jax.envs.website_app import WebsiteAppEnvironment, chosen, on_grid, solution_of
+from tars_jax.envs.website_app import WebsiteAppEnvironment, on_grid, select_tasks, solution_of
 from tars_jax.tasks.websites.catalog import OURS, load_website
 from tars_jax.tasks.websites.installation import FOLDER_VARIABLE, is_installed
 from tars_jax.tasks.websites.samples import FILE
@@ -39,12 +39,16 @@ def test_samples_are_tasks_of_the_declared_sites() -> None:
 def test_samples_are_those_of_the_sites_that_are_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     with pytest.raises(InputError, match=r"one of fossil, .* be installed by ./launch/websites.sh; got neither"):
-        chosen("")
+        select_tasks("")
     (tmp_path / "fossil").mkdir()
     (tmp_path / "fossil/version").write_text("1:2.21-1")
-    assert {task.site for task in chosen("")} == {"fossil"} == {task.site for task in chosen("", sites=["fossil"])}
+    assert (
+        {task.site for task in select_tasks("")}
+        == {"fossil"}
+        == {task.site for task in select_tasks("", sites=["fossil"])}
+    )
     with pytest.raises(InputError, match="sites must be some of fossil, of which there are tasks; got trac"):
-        chosen("", sites=["trac"])
+        select_tasks("", sites=["trac"])
 
 
 def test_a_careless_player_waits_and_one_without_a_solution_gives_up() -> None:

@@ -26,7 +26,7 @@ from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.store import Store
-from tars_jax.data.store.checking import check
+from tars_jax.data.store.integrity import check
 from tars_jax.data.store.records import task_key
 from tars_jax.data.store.routing import CT, RECYCLED, RL, SFT, VALUE, batch_of, route
 from tars_jax.data.store.verdicts import Verdict

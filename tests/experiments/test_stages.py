@@ -30,11 +30,11 @@ from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.pipelines import ppo_stage, run_context, run_spec, stages, value_stage
 from tars_jax.pipelines.agent import STAGES, Evaluated, summary
 from tars_jax.pipelines.config import load_config
-from tars_jax.pipelines.sandbox_counts import added_since
+from tars_jax.pipelines.sandbox_counts import counts_since
 from tars_jax.rollout import players
 from tars_jax.training import learner
 from tars_jax.training.checkpoint import Checkpoints, common_ancestors, lineage, save_parameters
-from tars_jax.training.learner import LearnerState, Stream
+from tars_jax.training.learner import EpisodeStream, LearnerState
 from tars_jax.training.metrics import read_metrics
 from tars_jax.training.state import TrainState, fresh_parameters
 from tars_jax.trajectory import Outcome, Trajectory
@@ -89,7 +89,9 @@ class Unmoved:
         return LearnerState(TrainState(policy, (), jnp.int32(0)), TrainState(value, (), jnp.int32(0)))
 
 
-def nothing_moves(_: Any, state: LearnerState, stream: Stream, seed: int) -> tuple[LearnerState, dict[str, float]]:
+def nothing_moves(
+    _: Any, state: LearnerState, stream: EpisodeStream, seed: int
+) -> tuple[LearnerState, dict[str, float]]:
     """An iteration whose update changes nothing."""
     episodes = stream.take().trajectories
     state = dataclasses.replace(state, version=state.version + 1)
@@ -254,7 +256,7 @@ def test_what_the_sandbox_went_through_stays_when_a_finished_run_is_resumed() ->
     assert told["lost_episodes"] == 5
     found = told["infrastructure"]
     assert found == {"launches": 4, "browsers": 2, "failures": {"crash": 2}}
-    assert added_since(found, counts) == {"launches": 2, "browsers": 2, "failures": {"crash": 1}}
+    assert counts_since(found, counts) == {"launches": 2, "browsers": 2, "failures": {"crash": 1}}
 
 
 def test_a_config_says_how_the_model_runs(weights: pathlib.Path) -> None:

@@ -13,7 +13,7 @@ from tars_jax import InputError
 from tars_jax.pipelines import run_context
 from tars_jax.pipelines.config import load_config
 from tars_jax.pipelines.run_spec import RunSpec
-from tars_jax.pipelines.windows import holding, longest_windows, require_room
+from tars_jax.pipelines.windows import fill_recorded_sizes, longest_windows, require_room
 from tars_jax.tasks.games.catalog import game_names
 from tars_jax.trajectory import ContextWindow, Outcome, Trajectory
 
@@ -83,8 +83,8 @@ def recorded(tokens: int, answer: int) -> Trajectory:
 def test_recorded_episodes_get_room_or_are_refused() -> None:
     config = load_config("supervised", [], root=ROOT, checked=False)
     spec = bench("supervised")
-    held = holding(config, spec.writer, spec.shapes, [recorded(70, 10), recorded(50, 40)])
+    held = fill_recorded_sizes(config, spec.writer, spec.shapes, [recorded(70, 10), recorded(50, 40)])
     assert (held.packing.row_length, held.engine.max_new_tokens) == (80, 40)
     given = load_config("supervised", ["--config.packing.row_length=64"], root=ROOT, checked=False)
     with pytest.raises(InputError, match=r"packing.row_length must be at least 80 .* got 64"):
-        holding(given, spec.writer, spec.shapes, [recorded(70, 10)])
+        fill_recorded_sizes(given, spec.writer, spec.shapes, [recorded(70, 10)])

@@ -19,8 +19,8 @@ from tars_jax.inference.constraint import (
     Spelling,
     compile_constraints,
     extend_constraints,
+    padded_constraints,
     unconstrained,
-    with_room,
 )
 from tars_jax.model.tokenizer import load_tokenizer
 
@@ -66,7 +66,7 @@ def test_a_table_grows_behind_what_it_has() -> None:
     spelling = Spelling.of(TOKENS, STOP, 6)
     first = extend_constraints(unconstrained(6), {"x": "a(ab)*b"}, spelling)
     both = extend_constraints(first, {"y": "b+"}, spelling)
-    roomy = jax.tree.map(jnp.asarray, with_room(both))
+    roomy = jax.tree.map(jnp.asarray, padded_constraints(both))
     first, both = (jax.tree.map(jnp.asarray, each) for each in (first, both))
     assert both.start["x"] == first.start["x"] and both.start["y"] >= len(first.next_state)
     for grown in (both, roomy):

@@ -13,7 +13,7 @@ from flax.core import FrozenDict
 from tars_jax import InputError
 from tars_jax.inference.constraint import FREE, Constraints
 from tars_jax.inference.sampling import Sampling, seed_of, until_text
-from tars_jax.inference.sampling_state import Draw, SamplingState, draw, pick, rows_of, uniforms_for
+from tars_jax.inference.sampling_state import Draw, SamplingState, rows_of, sample, sample_categorical, uniforms_for
 from tars_jax.model.policy import NEVER
 
 PROBABILITIES = (0.1, 0.4, 0.2, 0.3)
@@ -28,7 +28,7 @@ def in_rows(requests: Sequence[tuple[Sampling, int, int]], starts: Mapping[str, 
 def first_draw(
     logits: Any, states: SamplingState, budget: Any, constraints: Constraints | None, top_logprobs: int
 ) -> Draw:
-    return draw(logits, states, uniforms_for(states, 1, base_seed=0)[:, 0], budget, constraints, top_logprobs)
+    return sample(logits, states, uniforms_for(states, 1, base_seed=0)[:, 0], budget, constraints, top_logprobs)
 
 
 jitted = jax.jit(first_draw, static_argnums=4)
@@ -85,7 +85,7 @@ def test_what_an_answer_holds_is_penalized() -> None:
     asked = Sampling(frequency_penalty=0.5), Sampling(presence_penalty=-1.0), Sampling()
     states = in_rows([(sampling, seed, 0) for seed, sampling in enumerate(asked)], {}, 3)
     logits = jnp.log(jnp.tile(jnp.array(PROBABILITIES), (3, 1))).at[:, 3].set(NEVER)
-    drawn = draw(
+    drawn = sample(
         logits, states, uniforms_for(states, 1, base_seed=0)[:, 0], jnp.full(3, 9), None, token_counts=token_counts
     )
     for row, penalty in enumerate(([1.5, 0, 0.5, 0], [-1.0, 0, -1.0, 0], [0, 0, 0, 0])):
@@ -104,7 +104,7 @@ def test_a_token_is_picked_by_a_block_and_a_place_in_it() -> None:
     """Seven tokens in blocks of two, of .1 + .2, 0 + .4, .3 + 0 and 0."""
     row = jnp.array([0.1, 0.2, 0.0, 0.4, 0.3, 0.0, 0.0])
     uniforms = jnp.array([[0, 0], [0.29, 0.32], [0.29, 0.34], [0.31, 0], [0.69, 0.99], [0.71, 0.99], [1, 1]])
-    assert pick(jnp.tile(row, (7, 1)), uniforms).tolist() == [0, 0, 1, 3, 3, 4, 4]
+    assert sample_categorical(jnp.tile(row, (7, 1)), uniforms).tolist() == [0, 0, 1, 3, 3, 4, 4]
 
 
 @pytest.mark.parametrize("vocabulary", [1, 2, 17, 2048, 5003])
@@ -116,7 +116,9 @@ def test_tokens_come_as_often_as_they_should_and_impossible_ones_never(vocabular
     probabilities, draws = (weights / weights.sum()).astype(np.float32), 40_000
     uniforms = rng.random((draws, 2), np.float32)
     uniforms[:2] = np.nextafter(np.float32(1), np.float32(0)), 0
-    tokens = np.asarray(jax.jit(jax.vmap(lambda each: pick(jnp.asarray(probabilities)[None], each[None])[0]))(uniforms))
+    tokens = np.asarray(
+        jax.jit(jax.vmap(lambda each: sample_categorical(jnp.asarray(probabilities)[None], each[None])[0]))(uniforms)
+    )
     assert (probabilities[tokens] > 0).all()
     counts = np.bincount(tokens, minlength=vocabulary)
     np.testing.assert_array_less(np.abs(counts - draws * probabilities), 6 * np.sqrt(draws * probabilities) + 6)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tars_jax.inference.sampling import Sampling, Written
-from tars_jax.inference.scheduler import Request, Scheduler, Stream, Window
+from tars_jax.inference.scheduler import LiveWindow, RandomStream, Request, Scheduler
 
 ENDLESS = 10**6
 
@@ -20,11 +20,11 @@ class Device:
         self.caches: list[list[int]] = [[] for _ in range(slots)]
         self.saves = self.copies = 0
 
-    def ask(self, window: Window, *tokens: int) -> Request:
+    def ask(self, window: LiveWindow, *tokens: int) -> Request:
         new = np.array([*([] if window.pending is None else [window.pending]), *tokens], np.int32)
         request = Request(
             window=window,
-            stream=Stream(0),
+            stream=RandomStream(0),
             tokens=new,
             images=(),
             positions=np.zeros((3, new.size), np.int32),
@@ -57,7 +57,7 @@ class Device:
             self.caches[slot] = [*self.caches[slot][:length], *request.tokens.tolist()]
         return batch
 
-    def cache(self, window: Window) -> list[int]:
+    def cache(self, window: LiveWindow) -> list[int]:
         assert window.slot is not None
         return self.caches[window.slot][: window.length]
 
@@ -68,7 +68,7 @@ class Device:
         if not request.answer.cancelled():
             request.answer.set_result(request.sampled(1, "length"))
 
-    def turn(self, window: Window, *tokens: int) -> None:
+    def turn(self, window: LiveWindow, *tokens: int) -> None:
         request = self.ask(window, *tokens)
         while request not in (begun := self.begin()):
             assert begun
@@ -80,9 +80,9 @@ class Device:
 def test_requests_begin_in_the_order_in_which_they_came() -> None:
     """Two talkative windows ask again at once, in a flood of others: everybody begins in turn."""
     device = Device(slots=2)
-    talkers, order, expected = [Window(), Window()], [], []
+    talkers, order, expected = [LiveWindow(), LiveWindow()], [], []
     for number in range(60):
-        window = Window() if number % 3 == 0 else talkers[number % 2]
+        window = LiveWindow() if number % 3 == 0 else talkers[number % 2]
         if window.request is None:
             expected.append(device.ask(window, number))
         for request in device.begin(rows=1):
@@ -97,7 +97,7 @@ def test_requests_begin_in_the_order_in_which_they_came() -> None:
 
 def test_an_answer_under_way_keeps_its_slot() -> None:
     device = Device(slots=1)
-    first, second = device.ask(Window(), 1), device.ask(Window(), 2)
+    first, second = device.ask(LiveWindow(), 1), device.ask(LiveWindow(), 2)
     assert device.begin() == [first] and device.begin() == []
     device.finish(first)
     assert device.begin() == [second]
@@ -106,10 +106,10 @@ def test_an_answer_under_way_keeps_its_slot() -> None:
 
 def test_the_window_that_nobody_asked_for_longest_makes_room() -> None:
     device = Device(slots=3)
-    windows = [Window() for _ in range(3)]
+    windows = [LiveWindow() for _ in range(3)]
     for window in (*windows, windows[0]):
         device.turn(window, 7)
-    device.turn(Window(), 8)
+    device.turn(LiveWindow(), 8)
     assert [window.slot is None for window in windows] == [False, True, False]
     device.turn(windows[1], 9)
     assert device.cache(windows[1]) == [7, 0, 9]
@@ -118,16 +118,16 @@ def test_the_window_that_nobody_asked_for_longest_makes_room() -> None:
 
 def test_a_closed_window_is_not_saved() -> None:
     device = Device(slots=1)
-    window = Window()
+    window = LiveWindow()
     device.turn(window, 7)
     device.scheduler.close(window)
-    device.turn(Window(), 8)
+    device.turn(LiveWindow(), 8)
     assert device.saves == 0
 
 
 def test_closing_stops_what_is_under_way() -> None:
     device = Device(slots=1)
-    running, waiting = device.ask(Window(), 1), device.ask(Window(), 2)
+    running, waiting = device.ask(LiveWindow(), 1), device.ask(LiveWindow(), 2)
     device.begin()
     device.scheduler.close(running.window)
     assert running.answer.cancelled() and device.begin() == [waiting]
@@ -139,15 +139,15 @@ def test_closing_stops_what_is_under_way() -> None:
 @pytest.mark.parametrize("parent", ["lives", "closes", "is off-loaded", "goes on", "closes off-loaded"])
 def test_a_fork_reads_what_its_parent_had_read(parent: str) -> None:
     device = Device(slots=2)
-    window = Window()
+    window = LiveWindow()
     device.turn(window, 1, 2)
     forks = [device.scheduler.fork(window) for _ in range(2)]
     grandchild = device.scheduler.fork(forks[0])
     if parent == "goes on":
         device.turn(window, 5)
     if "off-loaded" in parent:
-        device.turn(Window(), 8)
-        device.turn(Window(), 8)
+        device.turn(LiveWindow(), 8)
+        device.turn(LiveWindow(), 8)
         assert window.slot is None
     if "closes" in parent:
         device.scheduler.close(window)
@@ -167,14 +167,14 @@ def test_a_fork_reads_what_its_parent_had_read(parent: str) -> None:
 def test_every_window_finds_its_own_cache(seed: int) -> None:
     """Any order of asking, answering, forking, closing and giving up, with fewer slots than windows."""
     rng, device = random.Random(seed), Device(slots=3)
-    read: dict[Window, list[int]] = {}  # what the cache has to hold, and then what is pending
+    read: dict[LiveWindow, list[int]] = {}  # what the cache has to hold, and then what is pending
     open_requests: list[Request] = []
     checked = 0
     for number in range(4000):
         idle = [window for window in read if window.request is None]
         action = rng.random()
         if action < 0.1 and len(read) < 9:
-            read[Window()] = []
+            read[LiveWindow()] = []
         elif action < 0.2 and idle and len(read) < 9:
             window = rng.choice(idle)
             read[device.scheduler.fork(window)] = list(read[window])

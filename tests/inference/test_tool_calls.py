@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tars_jax.inference.chat_protocol import ChatLimits, call_deltas, completion_choice, message_of, parse_chat
-from tars_jax.inference.conversations import said_of
+from tars_jax.inference.conversation_windows import said_of
 from tars_jax.inference.tool_calls import CallStream, split_calls
 from tars_jax.web.protocol import RequestError
 

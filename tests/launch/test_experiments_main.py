@@ -29,7 +29,7 @@ def get_config():
 EXPERIMENT = """
 import asyncio, atexit, ctypes, errno, os, time
 from tars_jax import GaveUp, InputError
-from tars_jax.training.extension import Extension
+from tars_jax.training.run_directory import Extension
 
 EXTENSIONS = {"steps": Extension("count", again=("after",))}
 POSITIONAL = ("error",)

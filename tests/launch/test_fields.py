@@ -14,7 +14,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.command import experiment_names, main
-from tars_jax.pipelines.command_help import list_fields, shown
+from tars_jax.pipelines.command_help import flag_value, list_fields
 from tars_jax.pipelines.config import EXAMPLES, Unset, flatten, load_config, read_python
 from tars_jax.pipelines.schema import Described, Section, described
 
@@ -58,7 +58,7 @@ def impossible(value: Any, said: Described) -> Any:
 def test_an_impossible_value_is_refused(name: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     values, fields = config_of(name)
     flags = {
-        field: f"--config.{field}={shown(impossible(values[field], said))}"
+        field: f"--config.{field}={flag_value(impossible(values[field], said))}"
         for field, said in fields.items()
         if said.rule is not None
     }
@@ -121,7 +121,7 @@ def test_every_field_is_described(name: str) -> None:
     said = list_fields(name, [], ROOT)
     for field, value in values.items():
         assert field in fields and fields[field].about, f"config.{field} has no sentence"
-        assert f"  --config.{field}={shown(value)}\n      " in said
+        assert f"  --config.{field}={flag_value(value)}\n      " in said
         kind = value.kind if isinstance(value, Unset) else type(value)
         assert kind not in (int, float) or fields[field].rule or field in ANY_NUMBER, f"config.{field} has no rule"
     for section in {field.rpartition(".")[0] for field in values} - {""}:

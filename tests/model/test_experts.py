@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from tars_jax import InputError
-from tars_jax.model.bucketed import bucket_sizes, bucketed
+from tars_jax.model.bucketed import bucket_sizes, bucketed_experts
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.expert_groups import ExpertWeights, group_by_expert
 from tars_jax.model.experts import FEW_TOKENS, Experts, all_experts
-from tars_jax.model.ragged import RaggedDot, megablox_dot, ragged, tokamax_dot
+from tars_jax.model.ragged import RaggedDot, megablox_dot, ragged_experts, tokamax_dot
 
 G, D, F, E, K = 40, 6, 5, 4, 2
 
@@ -41,12 +41,12 @@ def routing(kind: str) -> np.ndarray:
 
 
 WAYS: dict[str, Callable[..., jax.Array]] = {
-    "buckets of 1": functools.partial(bucketed, buckets=(1,)),
-    "buckets of 8 and 3": functools.partial(bucketed, buckets=(8, 3)),
-    "a bucket for all": functools.partial(bucketed, buckets=(64,)),
-    "ragged products": functools.partial(ragged, dot=jax.lax.ragged_dot),
-    "megablox, interpreted": functools.partial(ragged, dot=functools.partial(megablox_dot, interpret=True)),
-    "tokamax, without a GPU": lambda x, gates, runs, weights: ragged(x, gates, runs, weights, tokamax_dot()),
+    "buckets of 1": functools.partial(bucketed_experts, buckets=(1,)),
+    "buckets of 8 and 3": functools.partial(bucketed_experts, buckets=(8, 3)),
+    "a bucket for all": functools.partial(bucketed_experts, buckets=(64,)),
+    "ragged products": functools.partial(ragged_experts, dot=jax.lax.ragged_dot),
+    "megablox, interpreted": functools.partial(ragged_experts, dot=functools.partial(megablox_dot, interpret=True)),
+    "tokamax, without a GPU": lambda x, gates, runs, weights: ragged_experts(x, gates, runs, weights, tokamax_dot()),
 }
 
 
@@ -125,7 +125,9 @@ def test_work_follows_the_routing(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     x, gates, weights = jnp.ones((G, D)), jnp.ones((G, 1)), random_weights(jax.random.key(3))
     for sizes, expert, buckets in (((32, 16), 2, 2), ((16,), 2, 3), ((32, 16), E, 0)):
-        layer = jax.jit(lambda chosen, sizes=sizes: bucketed(x, gates, group_by_expert(chosen, E), weights, sizes))
+        layer = jax.jit(
+            lambda chosen, sizes=sizes: bucketed_experts(x, gates, group_by_expert(chosen, E), weights, sizes)
+        )
         jax.block_until_ready(layer(jnp.full((G, 1), expert)))
         jax.effects_barrier()
         assert len(seen) == buckets

@@ -14,7 +14,7 @@ from tars_jax import InputError
 from tars_jax.model.execution import Execution
 from tars_jax.model.expert_groups import ExpertWeights
 from tars_jax.model.experts import all_experts
-from tars_jax.model.grouped import grouped
+from tars_jax.model.grouped import grouped_experts
 from tars_jax.model.hopper import hopper_dot, tile_sizes
 
 R, E, D, F = 96, 4, 256, 128
@@ -99,7 +99,7 @@ def test_what_kernels_leave_behind_the_last_run_gets_nowhere(monkeypatch: pytest
 
         return jax.grad(total, argnums=(0, 1, 2), has_aux=True)(x, gates, weights)
 
-    got = with_gradients(functools.partial(grouped, backend="hopper", sparse=sparse))
+    got = with_gradients(functools.partial(grouped_experts, backend="hopper", sparse=sparse))
     expected = with_gradients(all_experts)
     for mine, theirs in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
         mine, theirs = (np.asarray(each, np.float32) for each in (mine, theirs))

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file, save_file
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.huggingface import export_checkpoint, import_checkpoint, read_config, reading
+from tars_jax.model.huggingface import checkpoint_import, export_checkpoint, import_checkpoint, read_config
 from tars_jax.model.huggingface.files import OpenWeights
 from tars_jax.model.policy import Inputs, Output, Parameters, forward, init_parameters, parameter_shapes
 from tars_jax.model.positions import rope_positions
@@ -171,7 +171,7 @@ def test_wrong_tensors_are_all_named_and_nothing_is_loaded(tmp_path: Path, monke
     tensors["lm_head.weight"] = tensors["lm_head.weight"][:-1]
     tensors["model.visual.merger.norm.bias"] = np.zeros(16, np.int32)
     save_file(tensors, folder / "model.safetensors")
-    monkeypatch.setattr(reading, "spread", None)
+    monkeypatch.setattr(checkpoint_import, "spread", None)
     message = (
         r"1 missing: model\.language_model\.norm\.weight; "
         r"1 unexpected: model\.language_model\.layers\.7\.mlp\.gate\.weight; "
@@ -331,11 +331,11 @@ def watched(spread: Callable[..., jax.Array], largest: list[int]) -> Callable[..
 def main() -> None:
     eight = make_mesh({"expert": 4, "fsdp": 2})
     largest: list[int] = []
-    spread, reading.spread = reading.spread, watched(reading.spread, largest)
+    spread, checkpoint_import.spread = checkpoint_import.spread, watched(checkpoint_import.spread, largest)
     _, parameters = import_checkpoint(GOLDENS / "qwen3_vl_moe", eight)
     # The largest parameter is the queries' kernel, 3 layers of 32 x 4 x 16; no array has more than its eighth anywhere.
     assert max(largest) == 3 * 32 * 4 * 16 // 8, max(largest)
-    reading.spread = spread
+    checkpoint_import.spread = spread
     _, whole = import_checkpoint(GOLDENS / "qwen3_vl_moe", mesh())
     jax.tree.map(np.testing.assert_array_equal, parameters, whole)
     shardings = parameter_shardings(eight, whole)

@@ -17,7 +17,7 @@ pytest.importorskip("safetensors")
 from tars_jax.model.config import VisionConfig
 from tars_jax.model.huggingface import export_checkpoint, import_checkpoint
 from tars_jax.model.policy import Output, Parameters, forward
-from tars_jax.model.preprocessing import fit, patches
+from tars_jax.model.preprocessing import fit_image, patches
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import COMMITTED, load_tokenizer
 
@@ -170,7 +170,7 @@ def test_preprocessing(size: tuple[int, int]) -> None:
         patch=14, merge=2, temporal=2, pixel_mean=make.MEAN["qwen2_5_vl"], pixel_std=make.STD["qwen2_5_vl"]
     )
     theirs = processor(images=[image])
-    ours = fit(image, config)
+    ours = fit_image(image, config)
     assert [1, ours.shape[0] // 14, ours.shape[1] // 14] == theirs["image_grid_thw"][0].tolist()
     np.testing.assert_array_equal(patches(ours[None], config)[0], theirs["pixel_values"])
 
@@ -188,7 +188,9 @@ def test_images_of_every_mode(mode: str) -> None:
         pytest.skip("an earlier transformers drops the alpha channel")
     config = VisionConfig(patch=14, merge=2, temporal=2)
     processor = make.ImageProcessor(patch_size=14, image_mean=[0.5] * 3, image_std=[0.5] * 3)
-    np.testing.assert_array_equal(patches(fit(image, config)[None], config)[0], processor([image])["pixel_values"])
+    np.testing.assert_array_equal(
+        patches(fit_image(image, config)[None], config)[0], processor([image])["pixel_values"]
+    )
 
 
 def test_tokenizer_of_the_family(tmp_path: Path) -> None:

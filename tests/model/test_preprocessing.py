@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tars_jax import InputError
-from tars_jax.model.config import VisionConfig
-from tars_jax.model.image_size import MAX_PIXELS, MIN_PIXELS, smart_resize
-from tars_jax.model.preprocessing import fit, patches
+from tars_jax.model.config import MAX_PIXELS, MIN_PIXELS, VisionConfig, smart_resize
+from tars_jax.model.preprocessing import fit_image, patches
 from tars_jax.model.presets import preset
 
 GOLDEN = np.load(Path(__file__).with_name("goldens") / "preprocessing.npz")
@@ -47,14 +46,14 @@ def test_an_image_that_is_nearly_a_line() -> None:
 @pytest.mark.parametrize("patch", [14, 16])
 def test_resized_bytes_and_their_order_are_those_of_transformers(patch: int) -> None:
     config = VisionConfig(patch=patch, merge=2, temporal=2, pixel_mean=(0.0,) * 3, pixel_std=(1.0,) * 3)
-    image = fit(Image.fromarray(GOLDEN[f"image_{patch}"]), config)
+    image = fit_image(Image.fromarray(GOLDEN[f"image_{patch}"]), config)
     got = np.rint(patches(image[None], config)[0] * 255).astype(np.uint8)
     np.testing.assert_array_equal(got, GOLDEN[f"patches_{patch}"])
 
 
 def test_a_screenshot_of_a_right_size_is_left_alone() -> None:
     image = np.random.default_rng(0).integers(0, 256, (256, 288, 3), np.uint8)
-    np.testing.assert_array_equal(fit(Image.fromarray(image), preset("qwen3-vl-8b").vision), image)
+    np.testing.assert_array_equal(fit_image(Image.fromarray(image), preset("qwen3-vl-8b").vision), image)
 
 
 def test_what_is_transparent_stands_on_white() -> None:
@@ -63,12 +62,12 @@ def test_what_is_transparent_stands_on_white() -> None:
     alpha = np.array([[0, 51], [255, 0]], np.uint8)
     black = Image.fromarray(np.stack([*[np.zeros_like(alpha)] * 3, alpha], -1))
     expected = [[255, 204], [0, 255]]
-    assert (fit(black, config) == np.array(expected)[..., None]).all()
-    assert (fit(black.convert("LA"), config) == np.array(expected)[..., None]).all()
+    assert (fit_image(black, config) == np.array(expected)[..., None]).all()
+    assert (fit_image(black.convert("LA"), config) == np.array(expected)[..., None]).all()
     palette = Image.fromarray(np.array([[0, 1], [1, 0]], np.uint8), "P")
     palette.putpalette([0, 0, 0, 9, 9, 9])
     palette.info["transparency"] = 0
-    assert fit(palette, config)[..., 0].tolist() == [[255, 9], [9, 255]]
+    assert fit_image(palette, config)[..., 0].tolist() == [[255, 9], [9, 255]]
 
 
 @pytest.mark.parametrize("name", ["qwen3-vl-8b", "qwen2.5-vl-7b"])

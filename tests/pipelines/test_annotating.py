@@ -12,8 +12,8 @@ import jax
 import pytest
 
 from tars_jax import InputError
+from tars_jax.annotation.interactive.journal_entries import EpisodeWriter
 from tars_jax.annotation.interactive.live import LiveEpisode
-from tars_jax.annotation.interactive.writing import EpisodeWriter
 from tars_jax.model.presets import preset
 from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.annotating import _Newer, newest_weights

@@ -10,7 +10,7 @@ import pytest
 
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.annotation.interactive.gate import AskingGate
+from tars_jax.annotation.interactive.asking_gate import AskingGate
 from tars_jax.annotation.interactive.proposing import PlayerPolicy
 from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment

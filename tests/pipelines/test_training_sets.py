@@ -15,7 +15,7 @@ from tars_jax.data.store.routing import CT
 from tars_jax.data.texts import sums
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.flywheel import LOSS_ON
-from tars_jax.pipelines.training_sets import draw, in_rows, learned_tokens, mixture
+from tars_jax.pipelines.training_sets import draw_training_set, in_rows, learned_tokens, mixture
 from tars_jax.trajectory import ContextWindow, Trajectory
 from tars_jax.trajectory.checks import check_windows
 from tests.data.test_store import played
@@ -49,12 +49,12 @@ def test_a_weight_is_a_share_of_what_is_learned_from() -> None:
     def size(each: Trajectory) -> int:
         return 8 if each.id.startswith("text") else 2
 
-    drawn = draw("ct", EPISODES * 2, texts, 0.75, size=size, count=0, seed=0)
+    drawn = draw_training_set("ct", EPISODES * 2, texts, 0.75, size=size, count=0, seed=0)
     found = mixture(drawn, {each.id: "tutorials" for each in texts}, size)
     assert found == {"agent": {"episodes": 12, "tokens": 24}, "tutorials": {"episodes": 9, "tokens": 72}}
-    alone = draw("ct", [], texts, 0.75, size=size, count=0, seed=0, texts_alone=True)
+    alone = draw_training_set("ct", [], texts, 0.75, size=size, count=0, seed=0, texts_alone=True)
     assert sorted(each.id for each in alone) == ["text 10", "text 20", "text 30"]
-    assert draw("ct", [], texts, 0.0, size=size, count=0, seed=0, texts_alone=True) == []
+    assert draw_training_set("ct", [], texts, 0.0, size=size, count=0, seed=0, texts_alone=True) == []
 
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in (ROOT / "configs").glob("flywheel*.py")))
@@ -71,7 +71,7 @@ def test_the_agents_data_are_the_smaller_part_of_ct(name: str) -> None:
         return learned_tokens(each, LOSS_ON[CT], image=0)
 
     for episodes in (EPISODES * 8, [text(50, 1000 + number) for number in range(40)]):
-        drawn = draw("ct", episodes, texts, config.text.ct_weight, size=size, count=0, seed=0)
+        drawn = draw_training_set("ct", episodes, texts, config.text.ct_weight, size=size, count=0, seed=0)
         found = mixture(drawn, {each.id: "text" for each in texts}, size)
         assert 0 < found["agent"]["tokens"] < 0.35 * sum(each["tokens"] for each in found.values())
 
@@ -104,7 +104,10 @@ def test_a_set_is_shuffled_mixed_and_drawn_again_alike(by_grain: bool, tmp_path:
 
     def drawn(seed: int, weight: float = 0.25, count: int = 0) -> list[str]:
         return [
-            each.id for each in draw("sft", EPISODES, TEXTS, weight, size=one, count=count, seed=seed, records=records)
+            each.id
+            for each in draw_training_set(
+                "sft", EPISODES, TEXTS, weight, size=one, count=count, seed=seed, records=records
+            )
         ]
 
     found = drawn(3)
@@ -114,6 +117,6 @@ def test_a_set_is_shuffled_mixed_and_drawn_again_alike(by_grain: bool, tmp_path:
     assert [id for id in found if id.startswith("played")] != [each.id for each in EPISODES]
     assert drawn(3) == found != drawn(4)  # from the file that is there already
     assert sorted(drawn(3, 0.0)) == [each.id for each in EPISODES] and len(drawn(3, count=20)) == 20
-    assert draw("sft", [], TEXTS, 0.5, size=one, count=5, seed=0, records=records) == []
+    assert draw_training_set("sft", [], TEXTS, 0.5, size=one, count=5, seed=0, records=records) == []
     if records is not None:
         assert [each.id for each in read_dataset(str(records))] == [each.id for each in EPISODES]

@@ -21,7 +21,7 @@ from tars_jax.agent.response import ParseError
 from tars_jax.envs.on_device.catalog import make_game
 from tars_jax.envs.on_device.corridor import Corridor
 from tars_jax.envs.on_device.game import ExpertPlan
-from tars_jax.episodes import Episodes
+from tars_jax.episodes import EpisodeArrays
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.positions import rope_positions
@@ -73,7 +73,7 @@ def context(window: int, summaries: int, **others: int) -> Scene:
 
 
 @functools.partial(jax.jit, static_argnums=1)
-def wandered(own: Scene, seed: int) -> Episodes:
+def wandered(own: Scene, seed: int) -> EpisodeArrays:
     """Episodes of a player whose answers are of all kinds: thoughts of several clauses and of none, keys that do
     something and keys that do not, now and then one that cannot be read."""
 
@@ -92,7 +92,7 @@ def wandered(own: Scene, seed: int) -> Episodes:
     return play(own, LEVELS, None, respond)[0]
 
 
-def of_the_loop(episodes: Episodes, at: int, config: MemoryConfig) -> list[list[int]]:
+def of_the_loop(episodes: EpisodeArrays, at: int, config: MemoryConfig) -> list[list[int]]:
     """What the agent loop would have read before each step of one episode, by its own memory and writer."""
     memory, shown, prompts = Memory(config), ShownObservation(image_tokens=4), []
     for step in range(int(episodes.played[at].sum())):

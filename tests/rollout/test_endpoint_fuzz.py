@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Observation
 from tars_jax.inference.policy_client import Declined, PolicyUnavailable
-from tars_jax.rollout.computer_session import ComputerSession
+from tars_jax.rollout.computer_tool_session import ComputerToolSession
 from tars_jax.rollout.native_session import NativeSession
 from tests.rollout.scripted_endpoint import call, calling
-from tests.rollout.test_computer_session import CLICK, PAGE, acting, saying, thinking
+from tests.rollout.test_computer_tool_session import CLICK, PAGE, acting, saying, thinking
 from tests.rollout.test_native_session import TOKENIZER, TURNS
 
 ANYTHING = st.recursive(
@@ -121,7 +121,7 @@ def test_responses(tool: str) -> None:
     @given(mutated(RESPONSE))
     def check(said: Any) -> None:
         endpoint = Endpoint(said)
-        turns(ComputerSession(endpoint, TURNS, PAGE, "text", 1, tool=tool), endpoint)
+        turns(ComputerToolSession(endpoint, TURNS, PAGE, "text", 1, tool=tool), endpoint)
         for body in endpoint.asked:
             ids = [each["call_id"] for each in body["input"] if each["type"] in ("computer_call", "function_call")]
             told = [each["call_id"] for each in body["input"] if str(each["type"]).endswith("_output")]

@@ -15,7 +15,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import Response
 from tars_jax.envs.on_device.catalog import make_game
 from tars_jax.envs.on_device.game import ExpertPlan
-from tars_jax.episodes import Episodes
+from tars_jax.episodes import EpisodeArrays
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
@@ -35,7 +35,7 @@ LEVELS = jax.random.split(jax.random.key(0), 6)
 
 
 @pytest.fixture(scope="module")
-def demonstrations() -> Episodes:
+def demonstrations() -> EpisodeArrays:
     return jax.jit(lambda keys: demonstrate(SCENE, keys, 0.5))(LEVELS)
 
 
@@ -51,7 +51,7 @@ def parameters(model: ModelConfig) -> Parameters:
 
 
 @pytest.fixture(scope="module")
-def sampled(model: ModelConfig, parameters: Parameters) -> Episodes:
+def sampled(model: ModelConfig, parameters: Parameters) -> EpisodeArrays:
     return jax.jit(lambda parameters: rollout(SCENE, model, parameters, LEVELS, jax.random.key(1)))(parameters)
 
 
@@ -82,7 +82,7 @@ def test_words_that_the_tokenizer_joins_are_refused() -> None:
         make_sayings(WRITER, Joined())  # type: ignore[arg-type]
 
 
-def test_demonstrations_read_as_they_were_meant(demonstrations: Episodes) -> None:
+def test_demonstrations_read_as_they_were_meant(demonstrations: EpisodeArrays) -> None:
     assert (demonstrations.valid == demonstrations.played).all()
     assert demonstrations.played[:, 0].all()
     ends = ~demonstrations.played[:, 1:] & demonstrations.played[:, :-1]
@@ -94,7 +94,7 @@ def test_demonstrations_read_as_they_were_meant(demonstrations: Episodes) -> Non
 
 
 @pytest.mark.slow
-def test_two_unreadable_answers_in_a_row_end_an_episode(sampled: Episodes) -> None:
+def test_two_unreadable_answers_in_a_row_end_an_episode(sampled: EpisodeArrays) -> None:
     assert not sampled.valid.any()  # an untrained policy writes nothing that can be read
     np.testing.assert_array_equal(sampled.played, np.broadcast_to([True, True, False], (6, 3)))
     assert not np.asarray(sampled.action_mask)[:, 2].any()

@@ -22,8 +22,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.sessions import PageSessions
 from tars_jax.sandbox.browser.sessions.calls import Act, Evaluate
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.web.addresses import is_public
-from tars_jax.web.network import Hosts, Proxy
+from tars_jax.web.network import Hosts, Proxy, is_public
 from tests.sandbox.test_session_disk import full_disk
 
 

@@ -21,14 +21,14 @@ from tars_jax.sandbox.browser import (
     MouseMove,
     MouseUp,
     Wheel,
-    chromium_sandbox,
+    chromium_flags,
     config,
     find_executable,
     is_key,
 )
-from tars_jax.sandbox.browser.chromium_sandbox import sandbox_environment, sandbox_flags
+from tars_jax.sandbox.browser.chromium_flags import sandbox_environment, sandbox_flags
 from tars_jax.sandbox.browser.events import InputDevices, InputEvent, event_batches
-from tars_jax.sandbox.browser.launch_diagnostics import launch_failure
+from tars_jax.sandbox.browser.launch import launch_failure
 from tars_jax.sandbox.browser.relay import Addressee, Messages
 
 
@@ -103,7 +103,7 @@ def test_the_sandbox_of_chromium_is_as_the_switch_says(bare_machine: Path, monke
 def test_the_setuid_helper_is_offered_where_it_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CHROME_DEVEL_SANDBOX", raising=False)
     helper = tmp_path / "chrome-sandbox"
-    monkeypatch.setattr(chromium_sandbox, "HELPER", helper)
+    monkeypatch.setattr(chromium_flags, "HELPER", helper)
     assert sandbox_environment() == {}
     program(helper)
     assert sandbox_environment() == {}  # without the setuid bit it would end the browser

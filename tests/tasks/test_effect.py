@@ -12,7 +12,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.tasks.websites.effect import Change, Effect, unpaired
-from tars_jax.tasks.websites.tables import differences, fingerprint, plain, seen, to_tables
+from tars_jax.tasks.websites.tables import differences, fingerprint, plain, to_tables, visible_text
 
 BEFORE: dict[str, list[dict[str, Any]]] = {
     "tickets": [
@@ -202,8 +202,8 @@ def test_any_json_becomes_tables() -> None:
     assert plain("x " * 30_000 + "y") != plain("x " * 30_000 + "z"), "long texts are compared to their end"
     assert plain(True) == plain(1.0) == plain("1") == "1" and plain(None) == ""
     assert plain("1\r\n2") == "1\n2" and plain("1\n") == "1\n" != plain("1") and plain("\na") == "\na"
-    assert seen("a  \nb\n\n") == "a\nb" and seen("    a\nb") == "    a\nb", "blanks in front are seen"
-    assert seen("\nLamp\n") == "Lamp" and seen("Lamp ") == "Lamp "
+    assert visible_text("a  \nb\n\n") == "a\nb" and visible_text("    a\nb") == "    a\nb", "blanks in front are seen"
+    assert visible_text("\nLamp\n") == "Lamp" and visible_text("Lamp ") == "Lamp "
     assert plain("Lamp ") == "Lamp " != plain("Lamp") != plain(" Lamp")
 
 

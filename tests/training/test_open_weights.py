@@ -26,7 +26,7 @@ from tars_jax.model.policy import Parameters, parameter_shapes
 from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import COMMITTED, load_tokenizer
-from tars_jax.pipelines.starts import start_from, starting_point
+from tars_jax.pipelines.starting_weights import start_from, starting_point
 from tars_jax.training import tensors
 from tars_jax.training.checkpoint import extra_files_of, lineage, load_parameters, recorded_model, save_parameters
 from tars_jax.training.merge_checkpoints import merge_checkpoints

@@ -31,7 +31,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward, init_parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.players import Sessions
+from tars_jax.rollout.players import SessionSource
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.ppo import make_score_fn
 from tars_jax.trajectory import Trajectory
@@ -122,7 +122,7 @@ def trajectories(
         MemoryConfig(2, 3, line_tokens=5),
     ]
 
-    async def episode(policy: Sessions, number: int) -> Trajectory:
+    async def episode(policy: SessionSource, number: int) -> Trajectory:
         environment = RandomPictures(number)
         async with policy.session(number) as session:
             return await play_episode(
@@ -136,7 +136,7 @@ def trajectories(
                 instruction=f"Task {number}: look around.",
             )
 
-    async def play(policy: Sessions) -> list[Trajectory]:
+    async def play(policy: SessionSource) -> list[Trajectory]:
         return list(await asyncio.gather(*(episode(policy, number) for number in range(EPISODES))))
 
     with Engine(model, parameters, ENGINE, image=TOKENIZER.image, stop=TOKENIZER.end, seed=0) as engine:

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from tars_jax import InputError
 from tars_jax.inference.server import ServerConfig, serving
-from tars_jax.web.certificate import Certificate
+from tars_jax.web.credentials import Certificate
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 

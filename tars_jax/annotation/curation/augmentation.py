@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
-from tars_jax.annotation.asked_model import answers, name_of
-from tars_jax.annotation.curation.grounded import NEGATIONS, added, content, stem, tokens
+from tars_jax.annotation.curation.grounding import NEGATIONS, content, stem, tokens, ungrounded_words
+from tars_jax.annotation.rewriting_model import ask_models, model_name
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.judges.marks import between
 from tars_jax.trajectory import Trajectory
@@ -99,14 +99,14 @@ class EndpointParaphraser:
     """A model behind an OpenAI-compatible endpoint. Raises JudgeUnavailable where it is away."""
 
     def __init__(self, model: EndpointModel) -> None:
-        self._model, self.name = model, name_of(model)
+        self._model, self.name = model, model_name(model)
 
     def variants(self, instruction: str, count: int, seed: int) -> Sequence[str]:
         models = [dataclasses.replace(self._model, seed=seed + n, temperature=1.0) for n in range(count)]
-        return answers(models, between("question", instruction), _SYSTEM)
+        return ask_models(models, between("question", instruction), _SYSTEM)
 
 
-def augmented(
+def augment(
     trajectory: Trajectory, instruction: str, paraphraser: Paraphraser, count: int, seed: int, counts: Counter[str]
 ) -> tuple[Trajectory, ...]:
     """Copies with other instructions, at most `count`; `counts` says what became of the variants. None of an episode
@@ -116,7 +116,7 @@ def augmented(
     found: dict[str, Trajectory] = {}
     for text in paraphraser.variants(instruction, count, seed):
         said = " ".join(text.split())
-        reason = SAME if said in (instruction, *found) else refused(instruction, said)
+        reason = SAME if said in (instruction, *found) else why_refused(instruction, said)
         counts[reason or TAKEN] += 1
         if not reason:
             metadata = {**trajectory.metadata, "instruction": said, AUGMENTED: trajectory.id}
@@ -126,8 +126,8 @@ def augmented(
     return tuple(found.values())
 
 
-def refused(instruction: str, text: str) -> str:
-    """Why the text may not stand for the instruction; empty: it may."""
+def why_refused(instruction: str, text: str) -> str:
+    """The reason why the text may not stand for the instruction; empty: it may."""
     if not text:
         return DECLINED
     if _kept(instruction) - _kept_in(text, instruction):
@@ -138,7 +138,7 @@ def refused(instruction: str, text: str) -> str:
     known = {stem(word) for word in content(instruction)}
     allowed = [" ".join(words) for words in meant if {stem(word) for word in words} & known]
     frame = "please kindly task need could you"
-    if added(text, [instruction, frame, *allowed]):
+    if ungrounded_words(text, [instruction, frame, *allowed]):
         return ADDS
     lost = [
         word

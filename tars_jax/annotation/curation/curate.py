@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tars_jax.annotation.curation.augmentation import AUGMENTED, Paraphraser, augmented
+from tars_jax.annotation.curation.augmentation import AUGMENTED, Paraphraser, augment
 from tars_jax.annotation.curation.config import CurationConfig
 from tars_jax.annotation.curation.executability import ReplayedExecution
 from tars_jax.annotation.curation.near_duplicates import Work, near_duplicates
 from tars_jax.annotation.curation.reviews import Agreement, Review, ReviewDecision, agreements, decisions
 from tars_jax.annotation.curation.statistics import DatasetStatistics, application_of, instruction_in, statistics_of
-from tars_jax.annotation.curation.thoughts import Refiner, refined
+from tars_jax.annotation.curation.thoughts import Refiner, refine_thoughts
 from tars_jax.trajectory import Trajectory
 
 DUPLICATE, REJECTED, TWICE = "a near-duplicate", "reviewers reject it", "another one has its id"
@@ -92,11 +92,11 @@ def curate(
     for place, each in enumerate(rest):
         if place in duplicates:
             continue
-        done = each if refiner is None else refined(each, refiner, thoughts)
+        done = each if refiner is None else refine_thoughts(each, refiner, thoughts)
         found.append(done)
         if paraphraser is not None:
             told = instruction_in(done)
-            found += augmented(done, told, paraphraser, config.variants, config.seed, variants)
+            found += augment(done, told, paraphraser, config.variants, config.seed, variants)
     reviewed = Counter(decision.value for decision in decided.values()) if reviews else Counter[str]()
     return Curated(
         trajectories=tuple(found),
@@ -112,7 +112,7 @@ def curate(
 
 
 def _reason(execution: ReplayedExecution | None, decision: ReviewDecision, reviews_needed: bool) -> str:
-    """Why it is left out; empty: it is not."""
+    """The reason why a trajectory is left out; empty: it is kept."""
     if execution is not None and execution.says is False:
         return f"executed again: {execution.reason.value}"
     if decision is ReviewDecision.REJECT:

@@ -29,7 +29,7 @@ RETURN = 1e-6
 
 
 class Reason(enum.Enum):
-    """Why the recorded end was not reached, or why nobody can say."""
+    """The reason why the recorded end was not reached, or why nobody can say."""
 
     REACHED = "reached"
     NO_ENVIRONMENT = "no sandbox is known for it"

@@ -129,7 +129,7 @@ def numbers(text: str) -> tuple[str, ...]:
 
 
 def call_shape(call: str) -> str:
-    """With its points in cells."""
+    """A call with its points in cells."""
 
     def cell(found: re.Match[str]) -> str:
         x, y = (min(CELLS - 1, int(float(each) * CELLS / GRID)) for each in found.groups())

@@ -76,8 +76,8 @@ def statistics_of(trajectories: Sequence[Trajectory]) -> DatasetStatistics:
 
 
 def application_of(trajectory: Trajectory) -> str:
-    """As its metadata say; else by the titles of the windows that its steps were in, which end with the application's
-    name behind a dash; else its environment."""
+    """The application of a trajectory, by its metadata; else by the titles of the windows that its steps were in, which
+    end with the application's name behind a dash; else its environment."""
     given = trajectory.metadata.get("application") or trajectory.metadata.get("applications")
     if not given:
         titles = [title for step in trajectory.steps if (title := step.info.get("window"))]

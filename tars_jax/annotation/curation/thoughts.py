@@ -1,8 +1,8 @@
 """Thoughts as they were said become thoughts to learn from: by a rule, or by a model that may add nothing.
 
 The rule leaves out what carries nothing: fillers, and words said twice. A model may smooth and join. What either wrote
-passes `grounded.py`: each content word, number and name must have been said, typed, or stand in the observation's text,
-and nothing that was denied is claimed. Else the thought stays as it was, and is counted.
+passes `grounding.py`: each content word, number and name must have been said, typed, or stand in the observation's
+text, and nothing that was denied is claimed. Else the thought stays as it was, and is counted.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Protocol
 from tars_jax.agent.functions import RECORDED
 from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.response import ParseError, Response
-from tars_jax.annotation.asked_model import answers, name_of
-from tars_jax.annotation.curation.grounded import FUNCTION_WORDS, added, turned_round
+from tars_jax.annotation.curation.grounding import FUNCTION_WORDS, flipped_negations, ungrounded_words
+from tars_jax.annotation.rewriting_model import ask_models, model_name
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.judges.marks import between
 from tars_jax.trajectory import Step, Trajectory
@@ -102,18 +102,18 @@ class EndpointRefiner:
     """A model behind an OpenAI-compatible endpoint. Raises JudgeUnavailable where it is away."""
 
     def __init__(self, model: EndpointModel) -> None:
-        self._model, self.name = model, name_of(model)
+        self._model, self.name = model, model_name(model)
 
     def refine(self, said: str, typed: str, seen: str) -> str:
         marked = (("claim", said), ("actions", typed), ("screen", seen[:_MOST_SEEN]))
         asked = "\n".join(between(name, text) for name, text in marked if text)
-        (answer,) = answers([self._model], asked, _SYSTEM)
+        (answer,) = ask_models([self._model], asked, _SYSTEM)
         return answer
 
 
-def refined(trajectory: Trajectory, refiner: Refiner, counts: Counter[str]) -> Trajectory:
-    """With its thoughts refined where they may be; `counts` says what became of each. What was said stays in the
-    metadata, under `said`, by the step's number."""
+def refine_thoughts(trajectory: Trajectory, refiner: Refiner, counts: Counter[str]) -> Trajectory:
+    """The trajectory with its thoughts refined where they may be; `counts` says what became of each. What was said
+    stays in the metadata, under `said`, by the step's number."""
     if trajectory.windows:
         counts[TOKENS] += sum(bool(step.thought) for step in trajectory.steps)
         return trajectory
@@ -121,7 +121,7 @@ def refined(trajectory: Trajectory, refiner: Refiner, counts: Counter[str]) -> T
     steps = []
     for number, step in enumerate(trajectory.steps):
         text = " ".join(refiner.refine(step.thought, step.action, step.text).split()) if step.thought.strip() else ""
-        reason = refused(step, text)
+        reason = why_refused(step, text)
         if step.thought.strip():
             counts[reason or REFINED] += 1
         if not reason and (changed := _with_thought(step, text)) is not None:
@@ -132,21 +132,21 @@ def refined(trajectory: Trajectory, refiner: Refiner, counts: Counter[str]) -> T
     return dataclasses.replace(trajectory, steps=tuple(steps), metadata=metadata)
 
 
-def refused(step: Step, text: str) -> str:
-    """Why the text may not stand for the step's thought; empty: it may."""
+def why_refused(step: Step, text: str) -> str:
+    """The reason why the text may not stand for the step's thought; empty: it may."""
     if not text:
         return DECLINED
     if text == step.thought:
         return UNCHANGED
     if len(text) > GROWTH * len(step.thought) + MARGIN:
         return LONGER
-    if added(text, sources(step)):
+    if ungrounded_words(text, sources(step)):
         return ADDS
-    return TURNS if turned_round(text, step.thought) else ""
+    return TURNS if flipped_negations(text, step.thought) else ""
 
 
 def sources(step: Step) -> Sequence[str]:
-    """What was said, what was typed or done, what stood there."""
+    """The texts that a thought may draw on: words that were said, typed text and actions, text on the screen."""
     return step.thought, step.action, step.text
 
 

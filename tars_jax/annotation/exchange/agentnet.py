@@ -196,7 +196,7 @@ def _inputs(lines: list[tuple[str, Any]], times: Times, screen: tuple[int, int])
     if unsaid:
         words = ", ".join(f"{what} ({count})" for what, count in unsaid.most_common())
         yield SourceGone(time=time, source="keys", message=f"no name of ours for {words}")
-    yield from times.told()
+    yield from times.jumps_back()
 
 
 def _pixel(line: Any, screen: tuple[int, int]) -> tuple[int, int]:

@@ -34,7 +34,7 @@ from tars_jax.annotation.in_situ.events import (
 )
 from tars_jax.annotation.in_situ.key_names import COMMANDING, x_of_character, x_of_name
 from tars_jax.annotation.in_situ.recording import VERSION, Head
-from tars_jax.json_fields import is_number, shown
+from tars_jax.json_fields import is_number, short_repr
 from tars_jax.pictures import plain_png
 
 DATABASE = "recording.db"
@@ -73,7 +73,7 @@ class _Row:
         return self._values.get(column)
 
     def error(self, column: str, wanted: str) -> InputError:
-        return InputError(f"{self._where}, column {column} must be {wanted}; got {shown(self.get(column))}")
+        return InputError(f"{self._where}, column {column} must be {wanted}; got {short_repr(self.get(column))}")
 
     def number(self, column: str) -> float:
         if not is_number(value := self.get(column)) or abs(value) > 1e12:
@@ -104,7 +104,8 @@ class _Tables:
         self._connection, self._file = connection, file
 
     def rows(self, table: str, needed: bool = True) -> Iterator[_Row]:
-        """In the order in which they were kept. Raises InputError where there is no such table, and one is needed."""
+        """Rows of a table in the order in which they were kept. Raises InputError where there is no such table, and one
+        is needed."""
         if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
             if needed:
                 raise InputError(f"{self._file} must have a table {table}; got none")
@@ -170,7 +171,7 @@ def _inputs(tables: _Tables, times: Times) -> Iterator[RecordedEvent]:
                 raise row.error("mouse_pressed", "true or false")
             button = _BUTTONS[row.text("mouse_button_name")]
             yield Button(time=time, x=x, y=y, button=button, down=bool(row.get("mouse_pressed")))
-    yield from times.told()
+    yield from times.jumps_back()
 
 
 def _key(row: _Row, time: float, held: set[str], *, down: bool) -> RecordedEvent:

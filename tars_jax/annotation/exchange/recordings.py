@@ -63,7 +63,7 @@ class Times:
         self._start, self._last, self._back, self._most_back = start, 0.0, 0, 0.0
 
     def at(self, stamp: float, where: str) -> float:
-        """To the microsecond. Raises InputError for a time that cannot be of this recording."""
+        """The time of a stamp, to the microsecond. Raises InputError for a time that cannot be of this recording."""
         seconds = stamp - self._start
         if not -EARLY <= seconds <= LONGEST:
             raise InputError(
@@ -73,14 +73,14 @@ class Times:
         return max(0.0, round(seconds, 6))
 
     def in_order(self, stamp: float, where: str) -> float:
-        """The same of the next input."""
+        """The time of the next input."""
         seconds = self.at(stamp, where)
         if seconds < self._last:
             self._back, self._most_back = self._back + 1, max(self._most_back, self._last - seconds)
         self._last = max(self._last, seconds)
         return self._last
 
-    def told(self) -> Iterator[SourceGone]:
+    def jumps_back(self) -> Iterator[SourceGone]:
         if self._most_back > SCATTER:
             message = f"it went back, by {self._most_back:.2f} s at most: {self._back} inputs count as at once"
             yield SourceGone(time=self._last, source="clock", message=message)

@@ -1,4 +1,4 @@
-"""Which step each sentence belongs to: the one that it announces, or the one that it comments on.
+"""Alignment of sentences with steps: each belongs to the step that it announces or comments on.
 
 Sentences stand in the order of the steps that they belong to, so the best way through both is found at once (dynamic
 programming), by times, by the words that a step is called by and that were typed in it, and by cues (cues.py). No model
@@ -145,7 +145,7 @@ def _normal(group: Sequence[SpokenWord]) -> str:
 
 
 def _apart(parts: Sequence[_Part], known: Collection[str], steps: Sequence[RecordedStep]) -> list[bool]:
-    """What is said beside talk of other things, and says nothing of the work, belongs to that talk."""
+    """Marks talk of other things: a part beside such talk that says nothing of the work belongs to it."""
     done = [any(part.begins < step.time < part.ends + DONE_S for step in steps) for part in parts]
     sure = [
         cues.is_apart(part.normal, known, done=acts) or _is_lonely(part, known, steps)
@@ -238,7 +238,7 @@ def _points(part: _Part, number: int, steps: Sequence[RecordedStep]) -> float:
 
 
 def _overtaken(part: _Part, time: float) -> float:
-    """How much speaks against a later step than that of a press at `time`, while the sentence is said: 0 to 1."""
+    """Evidence, 0 to 1, against a later step than that of a press at `time`, while the sentence is said."""
     if not part.begins < time <= part.ends:
         return 0.0
     return min(1.0, 2 * (time - part.begins) / (part.ends - part.begins))

@@ -137,8 +137,8 @@ def save_annotation(file: Path, annotation: RecordingAnnotation) -> None:
 
 
 def trajectory_of(annotation: RecordingAnnotation, read_frame: Callable[[str], bytes]) -> Trajectory:
-    """What is kept of it, without windows, as of other recorded data (data/agentnet.py). Raises InputError where no
-    step is left, or nobody has said what the task was."""
+    """The kept steps as a trajectory without windows, as of other recorded data (data/agentnet.py). Raises InputError
+    where no step is left, or nobody has said what the task was."""
     if not annotation.kept:
         raise InputError(f"recording {annotation.id!r} must have a step that an action says; got none")
     if not annotation.task.strip():

@@ -104,12 +104,12 @@ _MYSELF = re.compile(
 
 
 def normal(text: str) -> str:
-    """In lower case, words apart by one space, without punctuation but apostrophes in words."""
+    """The text in lower case, words apart by one space, without punctuation but apostrophes in words."""
     return " ".join(re.findall(r"[a-z0-9]+(?:'[a-z]+)?", text.lower().replace("\u2019", "'")))
 
 
 def correction_in(text: str) -> int:
-    """How many words at the beginning of normal text say that it corrects what was said before; 0: it does not."""
+    """The number of words at the beginning of normal text that say that it corrects what was said before; 0: none."""
     if _NEVER_A_CORRECTION.match(text):
         return 0
     if (found := _CORRECTION.match(f"{text} ")) and found[0].strip():
@@ -118,7 +118,7 @@ def correction_in(text: str) -> int:
 
 
 def task_named_in(text: str) -> int:
-    """How many words at the beginning of normal text say that what follows is another task; 0: it names none."""
+    """The number of words at the beginning of normal text that say that another task follows; 0: none."""
     found = _TASK_NAMED.match(text)
     return len(found[0].split()) if found and len(found[0].split()) < len(text.split()) else 0
 

@@ -80,7 +80,7 @@ class Voice(RecordedEvent, tag="voice", frozen=True):
 
 
 class Secret(RecordedEvent, tag="secret", frozen=True):
-    """From here on, or up to here, a secret was typed: no input, no frame, no voice is kept between."""
+    """Begin or end of a secret that was typed: no input, no frame, no voice is kept between."""
 
     begins: bool
 

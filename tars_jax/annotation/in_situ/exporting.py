@@ -15,8 +15,7 @@ from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.annotation.in_situ.events import Accessibility, RecordedEvent, ScreenFrame, Voice
-from tars_jax.annotation.in_situ.recording import EVENTS, FOLDERS, HEAD, PersonRecording
-from tars_jax.annotation.in_situ.redaction import (
+from tars_jax.annotation.in_situ.export_redaction import (
     BlackRectangle,
     Searched,
     boxes_of,
@@ -24,7 +23,8 @@ from tars_jax.annotation.in_situ.redaction import (
     matches,
     without_texts,
 )
-from tars_jax.annotation.in_situ.windows import Box
+from tars_jax.annotation.in_situ.privacy import Box
+from tars_jax.annotation.in_situ.recording import EVENTS, FOLDERS, HEAD, PersonRecording
 from tars_jax.files import write_atomic
 
 

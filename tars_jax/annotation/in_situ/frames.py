@@ -1,4 +1,4 @@
-"""Which pictures of a screen are kept: those that show what somebody looked at before acting, and what came of it."""
+"""Pictures of a screen that are kept: those of what somebody looked at before acting, and of what came of it."""
 
 from __future__ import annotations
 

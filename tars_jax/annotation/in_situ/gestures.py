@@ -1,7 +1,11 @@
-"""Strokes of one kind that come to one thing: clicks, drags, turns of the wheel, keys pressed together."""
+"""Gestures: strokes of one kind that come to one thing: clicks, drags, turns of the wheel, keys pressed together.
+
+A stroke is a press of a button with its release, a notch of the wheel, or a press of a key.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from tars_jax.agent.actions import (
@@ -17,7 +21,6 @@ from tars_jax.agent.actions import (
     RightSingle,
     Scroll,
 )
-from tars_jax.annotation.in_situ.strokes import Clicked, Stroke, StrokeActions, Struck, Wheeled
 
 DOUBLE_S, DOUBLE_PIXELS = 0.5, 6  # from press to press
 DRAG_PIXELS = 8
@@ -32,7 +35,7 @@ _SWITCHERS = ("alt", "meta")
 
 
 class Clicks:
-    """One to three clicks at a place, or a drag."""
+    """Clicks: one to three at a place, or a drag."""
 
     def __init__(self, first: Clicked, screen: tuple[int, int]) -> None:
         self._first, self._last, self._screen = first, first, screen
@@ -100,7 +103,7 @@ class WheelTurns:
 
 
 class Keys:
-    """One combination, once or again and again."""
+    """Keys: one combination, once or again and again."""
 
     def __init__(self, first: Struck) -> None:
         self._first, self._last = first, first
@@ -151,3 +154,46 @@ def _point(place: tuple[int, int], screen: tuple[int, int]) -> Point | None:
         return None
     exact = Point.from_pixels(place[0] + 0.5, place[1] + 0.5, *screen)
     return Point(round(exact.x, 1), round(exact.y, 1))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stroke:
+    begins: float  # seconds: when the hand set out, the mouse's way included
+    time: float  # of the press
+    ends: float
+    held: tuple[str, ...]  # modifiers, in the order in which they were pressed
+    frame: str  # the last picture before the hand set out; "" where there is none
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Clicked(Stroke):
+    button: str
+    start: tuple[int, int]  # pixels
+    end: tuple[int, int]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Wheeled(Stroke):
+    place: tuple[int, int]
+    direction: str
+    notches: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Struck(Stroke):
+    key: str | None  # of typed actions; None: they have none such
+    name: str  # in X
+    text: str  # what it types; "" for none
+    hold: int  # the same for strokes during which the modifiers were not let go
+
+
+@dataclasses.dataclass(frozen=True)
+class StrokeActions:
+    """Actions that strokes make up, before it is known where they stand among steps."""
+
+    actions: tuple[Action, ...]  # none where none of ours says it
+    begins: float
+    time: float
+    ends: float
+    frame: str
+    cannot_say: str = ""

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from tars_jax.annotation.in_situ.events import Button, KeyStroke, Moved, Scrolled
-from tars_jax.annotation.in_situ.extra import require
 from tars_jax.annotation.in_situ.key_names import x_of_character, x_of_name
-from tars_jax.annotation.in_situ.sources import HandInput, Picture, RecordingClock, State
-from tars_jax.annotation.in_situ.windows import ScreenWindows, VisibleWindow
+from tars_jax.annotation.in_situ.privacy import ScreenWindows, VisibleWindow
+from tars_jax.annotation.in_situ.sources import HandInput, Picture, RecordingClock, State, require_library
 
 POLL_S = 0.5  # between two pictures: nothing tells that the screen has changed
 BUTTONS = ("left", "middle", "right")
@@ -28,7 +27,7 @@ class PynputScreen:
     """All of it is one window. Raises InputError without the extra."""
 
     def __init__(self) -> None:
-        require("mss", "pictures of the screen")
+        require_library("mss", "pictures of the screen")
         import mss
 
         self._camera = mss.MSS()
@@ -62,7 +61,7 @@ class PynputHands:
     """Listens in threads of pynput's from the beginning."""
 
     def __init__(self, clock: RecordingClock, screen: PynputScreen) -> None:
-        require("pynput", "keys and the mouse")
+        require_library("pynput", "keys and the mouse")
         from pynput import keyboard, mouse
 
         self._clock, self._screen = clock, screen

@@ -24,6 +24,8 @@ from tars_jax.annotation.in_situ.events import (
     SourceGone,
 )
 from tars_jax.annotation.in_situ.frames import FrameRing, Taken
+from tars_jax.annotation.in_situ.privacy import AllowedWindows, Blackout, ScreenWindows, VisibleWindow
+from tars_jax.annotation.in_situ.recording_writer import Full, RecordingWriter
 from tars_jax.annotation.in_situ.sources import (
     Focus,
     HandInput,
@@ -34,8 +36,6 @@ from tars_jax.annotation.in_situ.sources import (
     SourceLost,
     State,
 )
-from tars_jax.annotation.in_situ.windows import AllowedWindows, Blackout, ScreenWindows, VisibleWindow
-from tars_jax.annotation.in_situ.writing import Full, RecordingWriter
 
 HOLD_S = 0.5
 STALE_S = 0.5  # a window that has gone may show for so long: `Blackout`
@@ -276,7 +276,7 @@ class Recorder:
         self._held.append(event)
 
     def _forget(self, since: float) -> None:
-        """What a secret may have come into: keys, pictures and voice from then on that are not on the disk yet."""
+        """Drops keys, pictures and voice from then on that are not on the disk yet: a secret may be in them."""
         kept: list[RecordedEvent | Taken | _Heard | _Tree] = []
         for each in self._held:
             if each.time >= since and isinstance(each, KeyStroke | Taken | _Heard | _Tree):

@@ -32,8 +32,8 @@ LINE = msgspec.json.Decoder(Recorded)
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """What `recording.json` says. `began` is wall time in seconds; `screen` (width, height) in pixels; `consent` the
-    sentence that the person agreed to, and `allowed` the applications whose windows they allowed."""
+    """The content of `recording.json`. `began` is wall time in seconds; `screen` (width, height) in pixels; `consent`
+    the sentence that the person agreed to, and `allowed` the applications whose windows they allowed."""
 
     version: int
     id: str

@@ -6,14 +6,16 @@ Times are those of the recording's `RecordingClock`. Nothing here keeps anything
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 import numpy as np
 
+from tars_jax import InputError
 from tars_jax.annotation.in_situ.events import Button, KeyStroke, Moved, Scrolled
-from tars_jax.annotation.in_situ.windows import ScreenWindows, VisibleWindow
+from tars_jax.annotation.in_situ.privacy import ScreenWindows, VisibleWindow
 
 State = Literal["recording", "elsewhere", "secret", "paused"]  # elsewhere: a window that is not allowed has the focus
 
@@ -75,7 +77,7 @@ class Hands(Protocol):
 
 class ScreenSource(Protocol):
     def windows(self) -> ScreenWindows:
-        """As they are now. Raises SourceLost."""
+        """The windows as they are now. Raises SourceLost."""
 
     def changed(self) -> bool:
         """Whether it may show something else since the last picture."""
@@ -100,7 +102,7 @@ class Microphone(Protocol):
 
 
 class Focus(Protocol):
-    """What else may tell that a secret is being typed: accessibility, terminals."""
+    """Other signs that a secret is being typed: accessibility, terminals."""
 
     def is_secret(self, window: VisibleWindow | None) -> bool: ...
 
@@ -111,4 +113,15 @@ class Focus(Protocol):
 
 
 class SourceLost(Exception):
-    """It will give nothing more; the message says why."""
+    """A source that will give nothing more; the message says why."""
+
+
+def require_library(module: str, what_for: str) -> None:
+    """Raises InputError where a library of the extra is not installed."""
+    try:
+        importlib.import_module(module)
+    except ImportError as missing:
+        raise InputError(
+            f"recording must have {missing.name} for {what_for}, which the extra record brings: "
+            "pip install 'tars_jax[record]'"
+        ) from missing

@@ -39,8 +39,8 @@ class SpokenWord(msgspec.Struct, frozen=True):
 
 class Transcriber(Protocol):
     def words(self, samples: np.ndarray, hint: str) -> list[SpokenWord]:
-        """Of one piece of speech (float32, mono, 16 kHz), times from its beginning. `hint`: a text in which words stand
-        that may have been said; "" for none."""
+        """Words of one piece of speech (float32, mono, 16 kHz), times from its beginning. `hint`: a text in which words
+        stand that may have been said; "" for none."""
         ...
 
 

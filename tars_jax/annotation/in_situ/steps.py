@@ -25,9 +25,17 @@ from tars_jax.annotation.in_situ.events import (
     Secret,
     Voice,
 )
-from tars_jax.annotation.in_situ.gestures import Clicks, Keys, WheelTurns
+from tars_jax.annotation.in_situ.gestures import (
+    Clicked,
+    Clicks,
+    Keys,
+    Stroke,
+    StrokeActions,
+    Struck,
+    Wheeled,
+    WheelTurns,
+)
 from tars_jax.annotation.in_situ.key_names import MODIFIERS, is_silent, key_of
-from tars_jax.annotation.in_situ.strokes import Clicked, Stroke, StrokeActions, Struck, Wheeled
 from tars_jax.annotation.in_situ.written_text import WrittenText
 
 STILL_S = 0.35  # without a move: the next one is the hand setting out anew
@@ -169,7 +177,7 @@ class _Reading:
             )  # fmt: skip
 
     def _setting_out(self, time: float) -> tuple[float, str]:
-        """When the hand with the mouse did, which pressed at `time`, and what was seen before."""
+        """The time at which the hand that pressed the mouse at `time` set out, and the picture before."""
         going = time - self._moved <= STILL_S and self._way_begins > self._last_input
         begins = max(self._way_begins, time - LONGEST_WAY_S) if going else time
         return begins, self._frame(begins, time)
@@ -264,7 +272,7 @@ class _Reading:
             self._last_end = -math.inf
 
     def _hidden(self, secret: Secret) -> RecordedStep:
-        """What an agent does where a secret is asked for: it asks its user."""
+        """The step of an agent where a secret is asked for: it asks its user."""
         frame = self._latest(secret.time)
         done = StrokeActions((CallUser(),), secret.time, secret.time, self._now, frame.file if frame else "")
         return self._step(done, self._window)

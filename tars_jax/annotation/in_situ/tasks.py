@@ -16,7 +16,8 @@ from tars_jax.annotation.in_situ.annotated import AnnotatedStep, RecordingAnnota
 
 
 def cut_tasks(annotation: RecordingAnnotation, rest_s: float) -> list[RecordingAnnotation]:
-    """One annotation a task, in their order; those without a step that is kept are left out.
+    """Cuts a recording into tasks, an annotation for each, in their order; those without a step that is kept are left
+    out.
 
     A task that was named aloud ("the next task is to pay the rent") is called so, others as the recording is. The one
     before it ends with `finished`, as its person went on; one after which hands only rested does not.

@@ -88,7 +88,7 @@ def cut(voice: Iterable[tuple[float, np.ndarray]]) -> Iterator[Spoken]:
 
 
 def _pieces(begins: float, samples: np.ndarray, *, more: bool = False) -> tuple[list[Spoken], int]:
-    """What is spoken in a stretch, and from which sample on it is to be looked at again with what follows."""
+    """Speech in a stretch, and the sample from which on it is to be looked at again with what follows."""
     if not samples.size:
         return [], 0
     from faster_whisper.vad import VadOptions, get_speech_timestamps

@@ -8,7 +8,7 @@ cursor stands in it, as it does in a field of one line.
 from __future__ import annotations
 
 from tars_jax.agent.actions import Action, Hotkey, Type
-from tars_jax.annotation.in_situ.strokes import Stroke, StrokeActions, Struck
+from tars_jax.annotation.in_situ.gestures import Stroke, StrokeActions, Struck
 
 PAUSE_S = 8.0  # in the midst of a text; after Return LINE_S
 LINE_S = 1.0
@@ -16,7 +16,7 @@ _DONE_WITH = ("tab", "escape")  # they do not ask where the cursor stands
 
 
 class WrittenText:
-    """One text while it grows."""
+    """A text while it grows."""
 
     def __init__(self, first: Struck) -> None:
         self._first, self._last = first, first
@@ -86,7 +86,7 @@ class WrittenText:
         return True
 
     def _last_word(self) -> int:
-        """How much Control and BackSpace take away; 0 where that may reach beyond the text."""
+        """The number of characters that Control and BackSpace take away; 0 where that may reach beyond the text."""
         before = "".join(self._text[: self._cursor])
         kept = before.rstrip(" ")
         kept = kept[: max(kept.rfind(" "), kept.rfind("\n")) + 1]

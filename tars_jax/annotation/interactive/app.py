@@ -40,11 +40,11 @@ from tars_jax.annotation.interactive.wire import (
     HEADERS,
     RequestGuard,
     answer,
-    failed,
-    no_more,
-    not_here,
+    internal_error,
+    not_found,
     read_fields,
     refused,
+    require_no_more,
     step_of,
 )
 from tars_jax.environment import EnvironmentFailure
@@ -110,7 +110,12 @@ class AnnotationApp:
             get("/api/disagreements", self._disagreements, "reviewer"),
             get("/api/log", self._log, "owner"),
         ]
-        handlers: dict[Any, Any] = {HTTPException: not_here, 500: failed, RequestError: refused, InputError: refused}
+        handlers: dict[Any, Any] = {
+            HTTPException: not_found,
+            500: internal_error,
+            RequestError: refused,
+            InputError: refused,
+        }
         return RequestGuard(Starlette(routes=routes, exception_handlers=handlers, lifespan=living))
 
     # ---- who
@@ -208,7 +213,7 @@ class AnnotationApp:
             text = answer_text(thought or "", calls, grammar, space, live.pixel_size())
         seconds = fields.number("seconds", 0.0, 0.0, 1e6)
         keystrokes = fields.integer("keystrokes", 0, 0, 10**6) or 0
-        no_more(fields)
+        require_no_more(fields)
         live.decide(step, candidate, text, live.seconds_of(seconds), keystrokes, person.name)
         return self._shown(request.path_params["id"], live)
 

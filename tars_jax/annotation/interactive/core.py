@@ -1,4 +1,4 @@
-"""One episode under annotation as a value: what was proposed, who decided, who has the session, how it ended.
+"""An episode under annotation as a value: what was proposed, who decided, who has the session, how it ended.
 
     proposed -> decided -> acted -> proposed -> ...     take_over, give_back, undone and ended from where they may come
 
@@ -38,7 +38,7 @@ class Mark:
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """One distinct answer that the policy proposed."""
+    """A candidate: one distinct answer that the policy proposed."""
 
     text: str
     thought: str
@@ -238,7 +238,7 @@ def taken_over(episode: EpisodeView) -> EpisodeView:
 
 
 def secret_begun(episode: EpisodeView, stands_for: Decision) -> EpisodeView:
-    """From now on nothing is kept; one step stands for all of it."""
+    """The episode while a secret is typed: nothing is kept; one step stands for all of it."""
     if episode.secret:
         raise Conflict("secret must be off to be turned on; it is on")
     if not episode.person:
@@ -265,7 +265,7 @@ def given_back(episode: EpisodeView) -> EpisodeView:
 
 
 def finished(episode: EpisodeView, ending: Ending) -> EpisodeView:
-    """Where a person claims what the environment denies, the message says so."""
+    """The episode at its end. Where a person claims what the environment denies, the message says so."""
     if episode.phase not in OPEN:
         raise Conflict(f"the episode must be open; it is {episode.phase}")
     return dataclasses.replace(
@@ -283,7 +283,7 @@ def _contradiction(ending: Ending) -> str | None:
 
 
 def lost(episode: EpisodeView, why: str) -> EpisodeView:
-    """Nothing goes on here; the steps that are done are kept."""
+    """The episode once it is lost; the steps that are done are kept."""
     return dataclasses.replace(
         episode, phase="lost", candidates=(), person=False, secret=False, message=why, reason=None
     )

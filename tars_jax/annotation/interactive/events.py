@@ -43,7 +43,7 @@ def states(service: AnnotationService, id: str, live: LiveEpisode, *, counted: b
 
 
 def frames(service: AnnotationService, id: str, live: LiveEpisode) -> Response:
-    """Nothing comes while a secret is typed."""
+    """Streams versions of the screen; nothing comes while a secret is typed."""
 
     async def items() -> AsyncIterator[bytes]:
         seen, shown = -1, -1

@@ -11,7 +11,7 @@ from tars_jax.agent.actions import Action, Point
 from tars_jax.agent.functions import tool_call
 from tars_jax.agent.keys import canonical_key
 from tars_jax.environment import ActionSpace
-from tars_jax.json_fields import Fields, shown
+from tars_jax.json_fields import Fields, short_repr
 
 MOST_TEXT = 20_000
 
@@ -23,7 +23,7 @@ def action_of(given: Mapping[str, Any], space: ActionSpace) -> Action:
     """
     kind = given.get("type")
     if not isinstance(kind, str) or kind not in _MADE_BY:
-        raise InputError(f"type must be one of {', '.join(_MADE_BY)}; got {shown(kind)}")
+        raise InputError(f"type must be one of {', '.join(_MADE_BY)}; got {short_repr(kind)}")
     fields = Fields({name: value for name, value in given.items() if name != "type"})
     if kind == "call":
         action = _call(fields, space)
@@ -41,7 +41,7 @@ def _call(fields: Fields, space: ActionSpace) -> Action:
     function = space.function(name)
     if function is None:
         known = ", ".join(each.name for each in space.functions) or "none"
-        raise InputError(f"name must be that of a function of this episode ({known}); got {shown(name)}")
+        raise InputError(f"name must be that of a function of this episode ({known}); got {short_repr(name)}")
     return tool_call(function, parameters)
 
 
@@ -66,7 +66,7 @@ def _text(fields: Fields) -> str:
 def _key(given: Any) -> str:
     key = canonical_key(given) if isinstance(given, str) and len(given) <= 32 else None
     if key is None:
-        raise InputError(f"a key must be one of a keyboard; got {shown(given)}")
+        raise InputError(f"a key must be one of a keyboard; got {short_repr(given)}")
     return key
 
 

@@ -37,12 +37,13 @@ class EpisodeJournal:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / SCREENS).mkdir(exist_ok=True)
         self._file = folder / FILE
-        made_whole(self._file)
+        drop_partial_line(self._file)
         self._open = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         _sync_folder(folder)
 
     def append(self, kind: str, **fields: Any) -> None:
-        """One event; returns once it is on the disk. Raises OSError (a full disk), and nothing of it is left."""
+        """Appends one event; returns once it is on the disk. Raises OSError (a full disk), and nothing of it is
+        left."""
         line = json.dumps({"event": kind, **fields}, separators=(",", ":"), default=_plain).encode() + b"\n"
         size = os.fstat(self._open).st_size
         try:
@@ -70,7 +71,7 @@ class EpisodeJournal:
             self._open = -1
 
 
-def made_whole(file: Path) -> None:
+def drop_partial_line(file: Path) -> None:
     """Takes away the beginning of a line that was never finished."""
     try:
         content = file.read_bytes()
@@ -113,7 +114,7 @@ def read_screen(folder: Path, name: str) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no word for: arrays and their numbers, and mappings of other kinds."""
+    """A plain value for what JSON has no word for: arrays and their numbers, and mappings of other kinds."""
     if isinstance(value, Mapping):
         return dict(value)
     if hasattr(value, "tolist"):

@@ -19,10 +19,10 @@ from tars_jax.agent.grammar import format_response
 from tars_jax.agent.response import Response
 from tars_jax.annotation.interactive import core
 from tars_jax.annotation.interactive.core import Conflict, Decision, Ending, EpisodeView
+from tars_jax.annotation.interactive.journal_entries import EpisodeWriter
 from tars_jax.annotation.interactive.playing import PlayedEpisode, Setting
-from tars_jax.annotation.interactive.recorded import EpisodeSoFar, trajectory_of, written
+from tars_jax.annotation.interactive.recorded import EpisodeSoFar, trajectory_of, unsampled_columns
 from tars_jax.annotation.interactive.replaying import NotTheSame, replayed
-from tars_jax.annotation.interactive.writing import EpisodeWriter
 from tars_jax.environment import EnvironmentFailure, Observation, Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.trajectory import Trajectory
@@ -130,7 +130,7 @@ class LiveEpisode(PlayedEpisode):
         thought, action, error, _ = self.read(text)
         if error:
             raise InputError(error)
-        columns: dict[str, Any] = written(self.setting.writer, text)
+        columns: dict[str, Any] = unsampled_columns(self.setting.writer, text)
         accepted = chosen is not None and text == chosen.text
         if chosen is not None and accepted:
             columns = {name: getattr(chosen, name) for name in columns}
@@ -151,7 +151,8 @@ class LiveEpisode(PlayedEpisode):
     # ---- having the session
 
     async def take_over(self, annotator: str = "") -> None:
-        """At once, or when the step under way is done. What the policy proposes is refused, not queued."""
+        """A person takes over, at once or when the step under way is done. What the policy proposes is refused, not
+        queued."""
         while self.state.phase == "acting":
             await self.changed(self.version, PATIENCE_S)
         after = core.taken_over(self.state)
@@ -200,7 +201,7 @@ class LiveEpisode(PlayedEpisode):
             raise InputError(error)
         self.decided(
             Decision(
-                text, "", call, **written(self.setting.writer, text), live=True, context=context,
+                text, "", call, **unsampled_columns(self.setting.writer, text), live=True, context=context,
                 decided_by="service" if context else "annotator",
                 annotator="" if context else annotator or self.annotator,
                 seconds=min(max(0.0, seconds), core.MOST_SECONDS), keystrokes=keystrokes,
@@ -236,7 +237,7 @@ class LiveEpisode(PlayedEpisode):
         call = Response("", (CallUser(),))
         text = format_response(call, self.setting.agent.grammar, space=self.record.space, pixel_size=self.pixel_size())
         stands_for = Decision(
-            text, "", "call_user()", **written(self.setting.writer, text), decided_by="annotator",
+            text, "", "call_user()", **unsampled_columns(self.setting.writer, text), decided_by="annotator",
             live=True, hidden=True, annotator=self.annotator,
         )  # fmt: skip
         after = core.secret_begun(self.state, stands_for)

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from tars_jax import InputError
-from tars_jax.web.credentials import password
-from tars_jax.web.keys import read_or_make_key
+from tars_jax.web.credentials import password, read_or_make_key
 
 Role = Literal["annotator", "reviewer", "owner"]
 ROLES: tuple[Role, ...] = ("annotator", "reviewer", "owner")
@@ -46,7 +45,8 @@ class People:
         return self._found(key, self.keys)
 
     def by_headers(self, authorization: str, cookie: str) -> Person | None:
-        """By `Authorization: Bearer KEY` or the password of `Basic`, or by the cookie that a login has set."""
+        """The person by `Authorization: Bearer KEY` or the password of `Basic`, or by the cookie that a login has
+        set."""
         kind, _, given = authorization.partition(" ")
         if kind.lower() == "bearer":
             return self.with_key(given.strip())
@@ -63,7 +63,7 @@ class People:
 
 
 def cookie_of(key: str) -> str:
-    """Not the key itself: a browser sends cookies to every port of a host."""
+    """The cookie of a key, which is not the key itself: a browser sends cookies to every port of a host."""
     return hashlib.sha256(f"cookie {key}".encode()).hexdigest()
 
 

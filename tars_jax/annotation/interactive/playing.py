@@ -1,4 +1,4 @@
-"""One episode that is open, from the loop's side: the agent loop plays it, and each answer is waited for here.
+"""An open episode from the loop's side: the agent loop plays it, and each answer is waited for here.
 
     play_episode --respond--> proposals -> gate -> a person's decision, or the policy's own -> journal -> the answer
                  --step-----> the environment -> journal -> the observation
@@ -22,15 +22,15 @@ from tars_jax import InputError
 from tars_jax.agent.actions import Wait
 from tars_jax.agent.loop import AgentConfig, TurnDeclined, play_episode
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.annotation.interactive import core, gate
+from tars_jax.annotation.interactive import asking_gate, core
+from tars_jax.annotation.interactive.asking_gate import AskingGate
 from tars_jax.annotation.interactive.core import Candidate, Decision, Ending, EpisodeView
-from tars_jax.annotation.interactive.gate import AskingGate
-from tars_jax.annotation.interactive.moments import Moments
+from tars_jax.annotation.interactive.journal_entries import EpisodeWriter
 from tars_jax.annotation.interactive.proposing import PolicyAway, ProposingPolicy, candidates_of, read_answer
 from tars_jax.annotation.interactive.recorded import DoneStep, EpisodeSoFar, sampled_of
 from tars_jax.annotation.interactive.replaying import NotTheSame, replayed
 from tars_jax.annotation.interactive.secrets import Secrets
-from tars_jax.annotation.interactive.writing import EpisodeWriter
+from tars_jax.annotation.interactive.undo_points import UndoPoints
 from tars_jax.environment import EnvironmentFailure, Observation, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.inference.sampling import Sampled
@@ -75,7 +75,7 @@ class PlayedEpisode:
         self.glimpse: tuple[int, bytes] | None = None  # (screen_version, PNG) that a look at the session has shown
         self.keep = keep
         self._make, self._environment = make, environment
-        self._moments = Moments(environment)
+        self._moments = UndoPoints(environment)
         self._not_the_same: tuple[int, str] | None = None  # how many steps were played again, and what came of it
         self._privileged = PrivilegedEnvironment(environment, record.first, record.space)
         self._proposer = setting.policy.proposer(self._privileged, record.task)
@@ -160,7 +160,7 @@ class PlayedEpisode:
             self.lose(f"the session met an error of ours: {error!r:.200}")
 
     def lose(self, why: str) -> None:
-        """Nothing goes on; the steps that are done are kept."""
+        """Loses the episode; the steps that are done are kept."""
         self.put(core.lost(self._without_undone(), why))
         with contextlib.suppress(OSError):
             self.keep.lost(why)
@@ -250,7 +250,7 @@ class PlayedEpisode:
         if self.state.phase != "proposing" or self.state.step != step:
             return  # somebody has taken over
         self._proposed = {at: its for at, its in self._proposed.items() if at < step} | {step: (candidates, away)}
-        asking = gate.asking(
+        asking = asking_gate.asking(
             self.setting.gate, candidates, was_asked=self.state.asked, calm=self.state.calm, value=value,
             minutes_left=self.minutes_left(),
         )  # fmt: skip
@@ -269,7 +269,8 @@ class PlayedEpisode:
             return None
 
     async def _asked_policy(self) -> tuple[tuple[Candidate, ...], str | None]:
-        """What it proposes, and why it is away; nothing where somebody takes over before it answers."""
+        """The policy's proposals, and the reason why it is away; neither where somebody takes over before it
+        answers."""
         asking, woken = asyncio.create_task(self._answers()), asyncio.create_task(self._stirred.wait())
         try:
             await asyncio.wait({asking, woken}, return_when=asyncio.FIRST_COMPLETED)
@@ -335,8 +336,8 @@ class PlayedEpisode:
         return await self._environment.step(actions)
 
     def stands_in(self, environment: CheckedEnvironment) -> None:
-        """From now on the episode is in this one."""
-        self._environment, self._moments = environment, Moments(environment)
+        """Moves the episode to this environment."""
+        self._environment, self._moments = environment, UndoPoints(environment)
         self._privileged.environment = environment
 
     async def _after_secret(self) -> Transition:

@@ -172,7 +172,7 @@ def _mark(action: Action) -> tuple[Mark, ...]:
 
 @dataclasses.dataclass
 class NoPolicy:
-    """Nobody proposes: every answer is the person's own."""
+    """A policy that proposes nothing: every answer is the person's own."""
 
     name: str = "none"
     version: int = 0

@@ -1,4 +1,4 @@
-"""What was done in an episode, and the trajectory that results: the same loop once more, over what was recorded.
+"""The recorded steps of an episode, and the trajectory that results: the same loop once more, over what was recorded.
 
 The agent loop reads the recorded observations and hears the recorded answers, so windows, memory and outcome are those
 of a rollout; accepted answers keep the policy's tokens, log-probabilities and versions. Steps that the policy decided
@@ -25,7 +25,7 @@ from tars_jax.trajectory.context import CONTEXT_STEPS, as_context
 
 @dataclasses.dataclass(frozen=True)
 class DoneStep:
-    """One step that is done."""
+    """A step that is done."""
 
     decision: Decision
     candidates: tuple[Candidate, ...]  # what the policy would have done; none where it was not asked or is away
@@ -35,7 +35,7 @@ class DoneStep:
 
 @dataclasses.dataclass(frozen=True)
 class EpisodeSoFar:
-    """All of an episode so far."""
+    """An episode so far."""
 
     id: str
     task: Task
@@ -77,7 +77,7 @@ def sampled_of(decision: Decision) -> Sampled:
     return Sampled(decision.tokens, decision.log_probs, decision.versions)
 
 
-def written(writer: PromptWriter, text: str) -> dict[str, Any]:
+def unsampled_columns(writer: PromptWriter, text: str) -> dict[str, Any]:
     """The token columns of an answer that no policy sampled."""
     tokens = tuple(map(int, writer.response(text)))
     return {"tokens": tokens, "log_probs": (0.0,) * len(tokens), "versions": (-1,) * len(tokens)}
@@ -110,21 +110,21 @@ async def trajectory_of(
         "environment_success": own,
         "claimed_success": None if ending is None else ending.claimed_success,
         CONTEXT_STEPS: context,
-        "annotation": about | {"steps": [step_about(done) for done in record.steps]},
+        "annotation": about | {"steps": [step_metadata(done) for done in record.steps]},
     }
     return as_context(dataclasses.replace(played, outcome=outcome, success=success, metadata=metadata), context)
 
 
 def _with_tokens(done: DoneStep, writer: PromptWriter) -> DoneStep:
-    """What stands for a secret has none in the journal, and its step must have one to carry its reward."""
+    """The step with a token where a secret has none in the journal: a step must have one to carry its reward."""
     if not done.decision.hidden or done.decision.tokens:
         return done
-    tokens = written(writer, done.decision.text)
+    tokens = unsampled_columns(writer, done.decision.text)
     return dataclasses.replace(done, decision=dataclasses.replace(done.decision, **tokens))
 
 
-def step_about(done: DoneStep) -> dict[str, Any]:
-    """Who decided a step, and what the policy would have done, as metadata."""
+def step_metadata(done: DoneStep) -> dict[str, Any]:
+    """Metadata of a step: who decided it, and what the policy would have done."""
     decision = done.decision
     return {
         "decided_by": decision.decided_by,

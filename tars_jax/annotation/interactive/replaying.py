@@ -1,4 +1,4 @@
-"""The same steps once more in a new environment, compared one by one: how a step is undone, and a session resumed.
+"""Replay of the same steps in a new environment, compared one by one: so a step is undone, and a session resumed.
 
 Exact where the same actions give the same observations: pages on virtual time, and whatever stands still between two
 actions. Where they do not, the answer is which step was not the same.

@@ -1,4 +1,4 @@
-"""What reviewers look at: tasks that two people ended or decided otherwise, steps where person and policy differ,
+"""Reviews: reviewers look at tasks that two people ended or decided otherwise, steps where person and policy differ,
 reviews that do not agree with what was done."""
 
 from __future__ import annotations
@@ -7,9 +7,9 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
+from tars_jax.annotation.interactive.journal_entries import JournaledEpisode
 from tars_jax.annotation.interactive.recorded import DoneStep
 from tars_jax.annotation.interactive.view import verdict_of
-from tars_jax.annotation.interactive.writing import JournaledEpisode
 
 MOST = 100
 
@@ -59,7 +59,7 @@ def _between_people(episodes: Mapping[str, JournaledEpisode]) -> list[dict[str, 
 
 
 def _who(kept: JournaledEpisode, step: int | None) -> str:
-    """Who decided there; where it was the policy, or at no step, all who had the episode."""
+    """The people who decided a step; where it was the policy, or at no step, all who had the episode."""
     decided = "" if step is None else kept.record.steps[step].decision.annotator
     return decided or ", ".join(kept.annotators)
 

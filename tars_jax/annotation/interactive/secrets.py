@@ -1,4 +1,4 @@
-"""What was typed in secret, known to this process alone, so that it can be taken out of what comes after it."""
+"""Secrets that were typed, known to this process alone, so that they can be taken out of what comes after."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ HIDDEN = "•••"
 
 
 class Secrets:
-    """Never written anywhere; gone with the process."""
+    """Secrets, which are never written anywhere and are gone with the process."""
 
     def __init__(self) -> None:
         self._typed: set[str] = set()
         self._running = ""
 
     def typed(self, text: str) -> None:
-        """One more piece of what is being typed."""
+        """Adds a piece of what is being typed."""
         self._running += text
         for each in (text, *text.splitlines(), self._running, *self._running.splitlines()):
             if len(each.strip()) >= LEAST:

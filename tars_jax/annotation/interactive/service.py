@@ -20,13 +20,13 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.annotation.interactive.core import Conflict, Ending
 from tars_jax.annotation.interactive.journal import EpisodeJournal
+from tars_jax.annotation.interactive.journal_entries import EpisodeWriter
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.people import Person
 from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.replaying import NotTheSame
 from tars_jax.annotation.interactive.storage import EPISODES, AnnotationStorage
 from tars_jax.annotation.interactive.tasks import Row, TaskBoard
-from tars_jax.annotation.interactive.writing import EpisodeWriter
 from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment
 
@@ -36,7 +36,7 @@ SWEEP_SECONDS = 1.0  # between two looks at leases and at the policy's checkpoin
 
 
 class NoSession(InputError):
-    """There is no session of that name."""
+    """No session has that name."""
 
 
 class AnnotationService:
@@ -197,8 +197,8 @@ class AnnotationService:
                 row.streams = max(0, row.streams - 1)
 
     def review(self, id: str, person: Person, agree: bool, note: str) -> None:
-        """Another one of the same person replaces the first. Raises Conflict for an episode that is still open, and for
-        one's own."""
+        """Records a review; another one of the same person replaces the first. Raises Conflict for an episode that is
+        still open, and for one's own."""
         if id in self.live and self.live[id].is_open:
             raise Conflict(f"an episode can be reviewed once it is over; {id} is open")
         if person.name in self.storage.episode(id).annotators:
@@ -287,7 +287,7 @@ class AnnotationService:
 
 
 def failures_in(trajectories: Sequence[Any]) -> Mapping[str, float]:
-    """By task: how often the policy failed it in episodes of a run."""
+    """The number of failures of the policy in a run's episodes, by task."""
     counts: dict[str, float] = {}
     for trajectory in trajectories:
         if not trajectory.succeeded:

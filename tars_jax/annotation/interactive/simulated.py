@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tars_jax.annotation.interactive.core import Candidate
+from tars_jax.annotation.interactive.journal_entries import EpisodeWriter
 from tars_jax.annotation.interactive.live import LiveEpisode, no_budget
 from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.recorded import EpisodeSoFar
 from tars_jax.annotation.interactive.storage import preference_pairs
-from tars_jax.annotation.interactive.writing import EpisodeWriter
 from tars_jax.environment import Task, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.rollout.players import Player, PrivilegedEnvironment
@@ -48,7 +48,7 @@ class SimulatedAnnotator:
 
 @dataclasses.dataclass(frozen=True)
 class SimulatedEpisode:
-    """One episode, and what it cost."""
+    """A simulated episode, and what it cost."""
 
     trajectory: Trajectory | None  # None: it was lost before a step was done
     record: EpisodeSoFar
@@ -116,7 +116,7 @@ def _decide(live: LiveEpisode, annotator: SimulatedAnnotator, text: str, rng: ra
 
 
 class _Watched:
-    """What a player sees of an environment in which others act."""
+    """An environment in which others act, as a player sees it."""
 
     async def step(self, actions: Sequence[Any]) -> Transition:
         raise RuntimeError("a simulated annotator acts by its decisions alone")

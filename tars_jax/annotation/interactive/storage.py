@@ -14,10 +14,10 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.annotation.interactive.core import Ending
 from tars_jax.annotation.interactive.journal import FILE, SCREENS, EpisodeJournal, screen_name
+from tars_jax.annotation.interactive.journal_entries import JournaledEpisode, read_episode
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.recorded import DoneStep, EpisodeSoFar, trajectory_of
-from tars_jax.annotation.interactive.writing import JournaledEpisode, read_episode
 from tars_jax.files import write_atomic
 from tars_jax.trajectory.files import save_trajectory
 
@@ -81,7 +81,7 @@ class AnnotationStorage:
             save_trajectory(self._trajectory(id), trajectory)  # the last of all: with it nothing is left to be done
 
     async def make_whole(self, id: str, kept: JournaledEpisode, setting: Setting) -> None:
-        """The same of one whose service was killed before, or that is lost: from its journal.
+        """Stores an episode whose service was killed before, or that is lost, from its journal.
 
         One that no trajectory can be made of is marked as lost, with the reason; it keeps nothing else from going on.
         """

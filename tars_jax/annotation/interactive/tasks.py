@@ -1,4 +1,4 @@
-"""Which task an annotator gets: leased to one at a time, the policy's recent failures first."""
+"""Tasks for annotators: leased to one at a time, the policy's recent failures first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RECENT = 0.5  # what a failure counts after one more episode of its task
 
 @dataclasses.dataclass
 class Row:
-    """One task, with what is known of it."""
+    """A task, with what is known of it."""
 
     task: Task
     failures: float = 0.0  # of the policy: recent ones count more

@@ -7,9 +7,9 @@ from typing import Any
 
 from tars_jax.annotation.interactive.completion import signatures
 from tars_jax.annotation.interactive.core import Candidate, Decision
+from tars_jax.annotation.interactive.journal_entries import JournaledEpisode
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.recorded import DoneStep
-from tars_jax.annotation.interactive.writing import JournaledEpisode
 
 
 def state_of(id: str, live: LiveEpisode, note: str | None = None) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def history_view(number: int, decision: Decision) -> dict[str, Any]:
 
 
 def episode_view(id: str, kept: JournaledEpisode) -> dict[str, Any]:
-    """One line of the list of episodes."""
+    """A line of the list of episodes."""
     ended, steps = kept.ended, kept.record.steps
     return {
         "id": id, "task": kept.record.task.id, "environment": kept.record.task.environment,
@@ -85,7 +85,7 @@ def episode_view(id: str, kept: JournaledEpisode) -> dict[str, Any]:
 
 
 def lost_view(id: str, why: str) -> dict[str, Any]:
-    """The same of one whose journal cannot be read; only why is known."""
+    """A line of the list for an episode whose journal cannot be read: only the reason is known."""
     return {
         "id": id, "task": "", "environment": "", "instruction": "", "annotator": "",
         "annotators": [], "steps": 0, "success": None,

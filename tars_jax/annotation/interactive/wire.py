@@ -41,7 +41,7 @@ def step_of(fields: Fields) -> int:
     return step
 
 
-def no_more(fields: Fields) -> None:
+def require_no_more(fields: Fields) -> None:
     if unknown := fields.unread():
         raise RequestError(f"{unknown[0][:80]!r} is no field that this service knows")
 
@@ -58,13 +58,13 @@ async def refused(request: Request, error: Exception) -> Response:
     return error_answer(error if isinstance(error, RequestError) else RequestError(str(error)))
 
 
-async def not_here(request: Request, error: Exception) -> Response:
+async def not_found(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     words = {404: f"there is no {request.url.path[:200]!r} here", 405: f"this path does not take {request.method[:20]}"}
     return error_answer(RequestError(words.get(error.status_code, error.detail), status=error.status_code))
 
 
-async def failed(request: Request, error: Exception) -> Response:
+async def internal_error(request: Request, error: Exception) -> Response:
     words = "an error of the service; its log says more"
     return error_answer(RequestError(words, status=500, headers={"Connection": "close"}))
 

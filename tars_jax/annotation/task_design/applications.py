@@ -1,4 +1,4 @@
-"""Which applications to collect from: a table that the user gives, as CSV, scored by coverage and penetration.
+"""Applications to collect from: a table that the user gives, as CSV, scored by coverage and penetration.
 
     application,coverage,penetration,engagement
     Roundup,0.35,0.12,0.4
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tars_jax import InputError
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 
 NEEDED = ("application", "coverage", "penetration")
 COLUMNS = (*NEEDED, "engagement")
@@ -38,7 +38,7 @@ class Application:
 
 
 def read_applications(file: Path) -> tuple[Application, ...]:
-    """By score, the best first. Raises InputError that names the file, the row and the column."""
+    """Applications by score, the best first. Raises InputError that names the file, the row and the column."""
     try:
         text = file.read_text("utf-8-sig")
     except (OSError, ValueError) as error:
@@ -79,5 +79,5 @@ def _share(cell: str, where: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value <= 1:
-        raise InputError(f"{where} must be a number from 0 to 1; got {shown(cell)}")
+        raise InputError(f"{where} must be a number from 0 to 1; got {short_repr(cell)}")
     return value

@@ -24,7 +24,7 @@ from tars_jax.annotation.task_design.applications import Application
 from tars_jax.annotation.task_design.difficulty import LEVELS
 from tars_jax.annotation.task_design.graph import TaskGraph
 from tars_jax.annotation.task_design.queries import TaskQuery, queries_of
-from tars_jax.annotation.task_design.wording import InstructionWriter, reworded, worded
+from tars_jax.annotation.task_design.wording import InstructionWriter, reworded, word_query
 
 TRACKS = ("expert", "novice")
 LOOKING_UP = ("web search", "the application's own help")
@@ -78,7 +78,7 @@ def design_tasks(
     weights: Mapping[str, float],
     writer: InstructionWriter | None = None,
 ) -> tuple[tuple[DesignedTask, ...], Counter[str]]:
-    """At most `count` tasks, and what became of the writer's words.
+    """Designs at most `count` tasks; returns what became of the writer's words, too.
 
     Args:
       across: the share of tasks that go across two applications.
@@ -103,7 +103,7 @@ def design_tasks(
         weight = _mean([importance[each] for each in query.functions]) * _mean([scores[x] for x in query.applications])
         # Efraimidis and Spirakis: the largest keys are a weighted draw without replacement.
         key = rng.random() ** (1 / weight) if weight > 0 else -rng.random()
-        drawn.setdefault(query.plan, (key, worded(query, rng), query))
+        drawn.setdefault(query.plan, (key, word_query(query, rng), query))
     counts = Counter[str]()
     tasks = []
     for text, query in _balanced(list(drawn.values()), count, across):

@@ -78,7 +78,7 @@ class ApplicationFunction:
 
     @property
     def given(self) -> dict[str, str]:
-        """What it leaves for others, with the slot that names it, or ""."""
+        """Things that it leaves for other functions, with the slot that names each, or ""."""
         return _things(self.gives)
 
     @property

@@ -1,4 +1,4 @@
-"""From a graph's functions to queries, from novice to expert, in one application and across two.
+"""Queries of a graph's functions, from novice to expert, in one application and across two.
 
 A query is a plan in form: what comes first, what is asked for, what may come in between, how much of it is told. The
 words are `wording.py`'s.
@@ -32,7 +32,7 @@ class QueryPart:
 
     @property
     def goal(self) -> str:
-        """With its values, in quotation marks."""
+        """The goal with its values, in quotation marks."""
         text = self.function.goal
         for slot, value in self.values:
             text = text.replace(f"{{{slot}}}", f'"{value}"')
@@ -143,7 +143,7 @@ def _across(
 
 
 def _before(graph: TaskGraph, parts: Sequence[QueryPart], rng: random.Random) -> tuple[QueryPart, ...]:
-    """What has to be done before these parts, about the same things: a slot of the same name has the same value."""
+    """Parts that have to be done before these, about the same things: a slot of the same name has the same value."""
     asked = [part.function for part in parts]
     needed = {each.id: each for function in asked for each in graph.before(function) if each.goal}
     known = {slot: value for part in reversed(parts) for slot, value in part.values}

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
-from tars_jax.annotation.asked_model import answers, name_of
+from tars_jax.annotation.rewriting_model import ask_models, model_name
 from tars_jax.annotation.task_design.queries import QueryPart, TaskQuery
 from tars_jax.judges.endpoint import EndpointModel
 from tars_jax.judges.marks import between
@@ -56,15 +56,15 @@ class EndpointInstructionWriter:
     """A model behind an OpenAI-compatible endpoint. Raises JudgeUnavailable where it is away."""
 
     def __init__(self, model: EndpointModel) -> None:
-        self._model, self.name = model, name_of(model)
+        self._model, self.name = model, model_name(model)
 
     def write(self, instruction: str, query: TaskQuery) -> str:
         asked = f"{_SKILL[query.skill]}\n{between('question', instruction)}"
-        (answer,) = answers([self._model], asked, _SYSTEM)
+        (answer,) = ask_models([self._model], asked, _SYSTEM)
         return answer
 
 
-def worded(query: TaskQuery, rng: random.Random) -> str:
+def word_query(query: TaskQuery, rng: random.Random) -> str:
     """Words a query by templates."""
     sentences = []
     if query.given:
@@ -83,13 +83,13 @@ def worded(query: TaskQuery, rng: random.Random) -> str:
 def reworded(instruction: str, query: TaskQuery, writer: InstructionWriter, counts: Counter[str]) -> str:
     """The writer's words where they may stand, else `instruction`; `counts` says what became of them."""
     text = " ".join(writer.write(instruction, query).split())
-    reason = DECLINED if not text else refused(instruction, text, query.applications)
+    reason = DECLINED if not text else why_refused(instruction, text, query.applications)
     counts[reason or WRITTEN] += 1
     return instruction if reason else text
 
 
-def refused(instruction: str, text: str, applications: Sequence[str]) -> str:
-    """Why `text` may not stand for the instruction; empty: it may."""
+def why_refused(instruction: str, text: str, applications: Sequence[str]) -> str:
+    """The reason why `text` may not stand for the instruction; empty: it may."""
     if not 1 <= len(text) <= LONGEST:
         return EMPTY
     for what, found in (("a quoted text", _QUOTED), ("a figure", _FIGURE)):

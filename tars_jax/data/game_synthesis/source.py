@@ -37,8 +37,8 @@ _GUARD = """(() => {
   Object.defineProperty(window, "tried", { value: tried });
 })();"""
 
-# The reference player's moves stand in the state, where `tars_jax.tasks.games.hinted` finds them. What a page hands out
-# is a copy: a change of it changes no game.
+# The reference player's moves stand in the state, where `tars_jax.tasks.games.page_player` finds them. What a page
+# hands out is a copy: a change of it changes no game.
 _HINTS = """(() => {
   const state = game.state;
   game.state = () => {

@@ -23,7 +23,7 @@ class TemplateAuthor:
         self._seed = seed
 
     def write(self, number: int, complaints: Sequence[str] = ()) -> GameSource:
-        """The same game whatever the complaints: a template has nothing else to offer."""
+        """Writes a game, the same whatever the complaints: a template has nothing else to offer."""
         mechanic = list(MECHANICS)[number % len(MECHANICS)]
         rng = random.Random(f"{self._seed}:{number}")
         draw, steps = MECHANICS[mechanic]

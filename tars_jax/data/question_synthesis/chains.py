@@ -12,15 +12,15 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
+from tars_jax.data.question_synthesis.article_links import RELATIONS, ROUND
 from tars_jax.data.question_synthesis.conditions import FactCondition, Statistics
-from tars_jax.data.question_synthesis.links import RELATIONS, ROUND
 
 _WALKS = 6
 
 
 @dataclasses.dataclass(frozen=True)
 class Hop:
-    """From an entity to those of a relation, or by a number (`by`) to the first of them alone."""
+    """A hop from an entity to those of a relation, or by a number (`by`) to the first of them alone."""
 
     relation: str
     by: str = ""
@@ -52,7 +52,7 @@ class Chain:
         return dataclasses.replace(self, told=tuple(told))
 
     def first(self, count: int) -> Self:
-        """With so many of its conditions alone."""
+        """The chain with its first `count` conditions alone."""
         found = self
         for place in reversed(range(count, len(self.conditions))):
             found = found.without(place)

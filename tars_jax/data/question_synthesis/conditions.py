@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from tars_jax.data.question_synthesis.links import ArticleLinks
+from tars_jax.data.question_synthesis.article_links import ArticleLinks
 from tars_jax.data.question_synthesis.wording import class_words, decade_words, entity_words, range_words
 from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
@@ -67,7 +67,7 @@ class FactCondition:
 
 
 class Statistics:
-    """Which articles of a kind satisfy a condition: distinctiveness is scored by the source itself."""
+    """The articles of a kind that satisfy a condition: distinctiveness is scored by the source itself."""
 
     def __init__(self, encyclopedia: Encyclopedia) -> None:
         self.encyclopedia = encyclopedia

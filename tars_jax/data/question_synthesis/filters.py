@@ -92,7 +92,7 @@ def _may_be_right(answer: str, question: BrowsingQuestion) -> bool:
 
 
 def proof_filters(statistics: Statistics) -> Filters:
-    """By what is asked, however it is said."""
+    """Filters of what is asked, however it is said."""
     seen: set[str] = set()
     linked = linked_from_home(statistics.encyclopedia)
 
@@ -131,7 +131,7 @@ def proof_filters(statistics: Statistics) -> Filters:
 
 
 def text_filters(encyclopedia: Encyclopedia) -> Filters:
-    """By how it is said."""
+    """Filters of how a question is said."""
     searcher = Searcher(encyclopedia)
     return {"names its answer": says_its_answer, "found by one search": lambda each: searcher.finds(each) is not None}
 

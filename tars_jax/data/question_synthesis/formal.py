@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.data.question_synthesis.article_links import RELATIONS
 from tars_jax.data.question_synthesis.chains import Chain, Hop
 from tars_jax.data.question_synthesis.conditions import FactCondition
-from tars_jax.data.question_synthesis.links import RELATIONS
 from tars_jax.tasks.browsing.article import written
 
 LETTERS = "ABCDEFGHIJ"
@@ -25,7 +25,8 @@ HOP, to the entity that is told next: {"relation": RELATION, "by": FACT or "", "
 
 
 def statements(chain: Chain, kinds: Sequence[str], asked: Mapping[str, str]) -> list[str]:
-    """One for each entity, condition and hop, and what is asked for. `kinds`: of the entities."""
+    """Statements of a chain, one for each entity, condition and hop, and what is asked for. `kinds`: of the
+    entities."""
     said = []
     for place, (letter, kind, conditions) in enumerate(zip(LETTERS, kinds, chain.told, strict=False)):
         way = ""

@@ -12,12 +12,12 @@ import json
 import re
 
 from tars_jax import InputError
+from tars_jax.data.question_synthesis.article_links import RELATIONS
 from tars_jax.data.question_synthesis.chains import Chain
 from tars_jax.data.question_synthesis.conditions import FactCondition, Statistics
 from tars_jax.data.question_synthesis.endpoint import asked_of
 from tars_jax.data.question_synthesis.filters import Filters
 from tars_jax.data.question_synthesis.formal import READING, read_chain, statements
-from tars_jax.data.question_synthesis.links import RELATIONS
 from tars_jax.data.question_synthesis.searches import words_of
 from tars_jax.data.question_synthesis.wording import form_sentence
 from tars_jax.inference.policy_client import Declined
@@ -52,7 +52,7 @@ class EndpointRewriter:
         self.counts: dict[str, int] = {WRITTEN: 0}
 
     def reworded(self, question: BrowsingQuestion, checks: Filters) -> BrowsingQuestion:
-        """With the model's words, or as it was. Raises JudgeUnavailable where the model is away."""
+        """The question in the model's words, or as it was. Raises JudgeUnavailable where the model is away."""
         text, reason = "", ""
         try:
             text = self._written(question)
@@ -83,7 +83,8 @@ class EndpointRewriter:
         return f"{written_so} {form_sentence(asked['form'])}"
 
     def _refused(self, question: BrowsingQuestion, text: str, checks: Filters) -> str:
-        """Why not; nothing where it may be asked so. Raises UnreadableVerdict where it is not read back in form."""
+        """The reason why a question may not be asked in these words; empty: it may. Raises UnreadableVerdict where it
+        is not read back in form."""
         conditions = Chain.from_proof(question.proof).conditions
         figures = _figures(text)
         if not all(_says(each, text) for each in conditions):

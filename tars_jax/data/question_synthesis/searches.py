@@ -72,6 +72,6 @@ class Searcher:
 
 
 def words_of(text: str) -> str:
-    """In small letters with a space around each, so that `in` finds whole words."""
+    """Words in small letters with a space around each, so that `in` finds whole words."""
     words = re.findall(r"[^\W_]+", text.casefold())
     return f" {' '.join(words)} "

@@ -55,8 +55,8 @@ def synthesize(
     config: QuestionSynthesisConfig, seed: int, told: Callable[[int, int], None] = lambda made, tries: None,
     reveals: Reveals = lambda kind, words: False, writer: QuestionWriter | None = None,
 ) -> Synthesized:  # fmt: skip
-    """The same arguments give the same questions. `told` hears of questions and tries; templates say what no `writer`
-    does.
+    """Draws questions; the same arguments give the same. `told` hears of questions and tries; templates say what no
+    `writer` does.
 
     Raises GaveUp where too few tries become questions, and where a model that is to be asked is away. Of a try at which
     it gives no readable answer nothing becomes.

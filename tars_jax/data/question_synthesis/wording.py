@@ -118,9 +118,10 @@ def entity_words(name: str, kind: str, condition: str) -> str:
     return _ENTITIES.get(name, f"with {name}: {{}}").format(f"{_article(kind)} {kind} {condition}")
 
 
-def described(kind: str, conditions: Sequence[str], label: str = "") -> str:
-    """One phrase: places first, then what the entity has, what is so about it, and last what it has to do with another,
-    as all that follows would be read as being about that one. `label` tells it from others of its kind."""
+def describe_entity(kind: str, conditions: Sequence[str], label: str = "") -> str:
+    """A phrase that describes an entity: places first, then what the entity has, what is so about it, and last what it
+    has to do with another, as all that follows would be read as being about that one. `label` tells it from others of
+    its kind."""
     places = [each for each in conditions if each.startswith(("in ", "from ", "of "))]
     having = [each.removeprefix("with ") for each in conditions if each.startswith("with ")]
     others = [each for each in conditions if each not in places and not each.startswith("with ")]
@@ -148,7 +149,7 @@ def question_words(
     kinds of entities that conditions speak of. Where a kind comes twice, letters tell which is meant.
     """
     labels = _labels(kinds, others)
-    phrases = [described(*each) for each in zip(kinds, told, labels, strict=True)]
+    phrases = [describe_entity(*each) for each in zip(kinds, told, labels, strict=True)]
     names = [f"{kind} {label}" if label else f"that {kind}" for kind, label in zip(kinds, labels, strict=True)]
     sentences = [rng.choice(_STARTS).format(phrases[0])]
     for (relation, by, largest), before, after in zip(hops, names, phrases[1:], strict=False):

@@ -23,10 +23,11 @@ from typing import Any, Self
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.data.store.gate import check_set, check_verdicts
+from tars_jax.data.store.incoming_checks import check_set, check_verdicts
 from tars_jax.data.store.index import Index
 from tars_jax.data.store.journal import FILE as JOURNAL
 from tars_jax.data.store.journal import HEAD, INDEX, StoreJournal
+from tars_jax.data.store.legacy_journal import warn_of_uncounted_lines
 from tars_jax.data.store.query import HELD_OUT as IS_HELD_OUT
 from tars_jax.data.store.query import parse
 from tars_jax.data.store.records import (
@@ -43,10 +44,9 @@ from tars_jax.data.store.records import (
     task_keys,
     write_new,
 )
-from tars_jax.data.store.unnumbered import say_what_nothing_tells
 from tars_jax.data.store.verdicts import Verdict, own_verdict
 from tars_jax.environment import Task
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 from tars_jax.tasks.splits import EVAL, split_of
 from tars_jax.trajectory import Trajectory
 
@@ -59,7 +59,7 @@ AT_A_TIME = 256  # episodes that are written before their events are
 
 
 def is_store(path: Path) -> bool:
-    """Also one that has lost its journal."""
+    """Whether a folder is a store, also one that has lost its journal."""
     left = (JOURNAL, HEAD, INDEX)
     return any((path / name).is_file() for name in left) or any((path / "episodes").glob("*/*.episode"))
 
@@ -87,7 +87,7 @@ class Store:
         elif self.journal.next.exists() or self.journal.shortfall() or not self.journal.is_linked():
             with self.journal.locked():  # which finishes it, or looks again while nobody writes
                 self.journal.require_links()
-        say_what_nothing_tells(self.journal)
+        warn_of_uncounted_lines(self.journal)
         self.index = Index(self.path, self.journal)
         self._refresh()
 
@@ -116,7 +116,7 @@ class Store:
         those before it are kept.
         """
         for id, said in (verdicts or {}).items():
-            check_verdicts(said, shown(id))
+            check_verdicts(said, short_repr(id))
         ids: list[str] = []
         batch: list[StoredRecord] = []
         try:
@@ -162,7 +162,8 @@ class Store:
             self.journal.append([{"hold_out": new}] if new else [])
 
     def holds_out(self, task: Mapping[str, Any]) -> bool:
-        """Also a task that says so itself. Raises InputError for what is no task, and for a split that is none."""
+        """Whether a task is held out, also one that says so itself. Raises InputError for what is no task, and for a
+        split that is none."""
         known = any(self._rows(_HOLD_OUT, (key,)) for key in task_keys(task))
         return split_of(task, "task: ") == EVAL or known
 
@@ -177,8 +178,8 @@ class Store:
         return self.members(name, batch)
 
     def reassign(self, batch: str, sets: Mapping[str, Sequence[str]]) -> None:
-        """From this batch on each set holds these episodes and no others: who is new joins it, who is not among them
-        leaves it. Once, as `assign`; all sets in one writing. Raises InputError as `assign` does."""
+        """Reassigns all sets from this batch on: each holds these episodes and no others, who is new joins it, who is
+        not among them leaves it. Once, as `assign`; all sets in one writing. Raises InputError as `assign` does."""
         with self._writing():
             events: list[dict[str, Any]] = []
             for name, ids in sets.items():
@@ -202,7 +203,7 @@ class Store:
         return [dict(row) for row in found]
 
     def ids(self, where: str = "") -> list[str]:
-        """In the order in which they were added."""
+        """Ids of episodes in the order in which they were added."""
         condition = parse(where)
         found = self._rows(f"SELECT id FROM episodes WHERE {condition.sql} ORDER BY rowid", condition.values)
         return [row["id"] for row in found]
@@ -259,7 +260,7 @@ class Store:
         that an evaluation has recorded later."""
         return self._members_where(f"purpose != 'training' OR {IS_HELD_OUT}")
 
-    def alike(self) -> list[str]:
+    def same_first_screens(self) -> list[str]:
         """Members that begin exactly as a held-out episode that was played: told the same, shown the same screen and
         text. Of levels that fill a screen none should; an environment of few first screens has them."""
         return self._members_where("episodes.start IN (SELECT start FROM held_out WHERE start != '')")
@@ -333,7 +334,7 @@ class Store:
 
     def _require(self, id: str) -> Any:
         if not _is_id(id) or (row := self._row(id)) is None:
-            raise InputError(f"{self.path}: an episode must be one of the store; got {shown(id)}")
+            raise InputError(f"{self.path}: an episode must be one of the store; got {short_repr(id)}")
         return row
 
     def _require_trainable(self, ids: Sequence[str], name: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.data.store.verdicts import Verdict
-from tars_jax.json_fields import is_number, is_text, shown
+from tars_jax.json_fields import is_number, is_text, short_repr
 from tars_jax.trajectory.files import NewerFormat
 
 VERDICT_FIELDS = frozenset(field.name for field in dataclasses.fields(Verdict))
@@ -75,12 +75,12 @@ EVENTS = {
 }
 
 
-def checked(event: Event, where: str) -> Event:
+def checked_event(event: Event, where: str) -> Event:
     """The event. Raises InputError that begins with `where` and names the field which no table could hold, NewerFormat
     for what is not known here."""
     fields = next((fields for name, fields in EVENTS.items() if name in event), None)
     if fields is None:
-        raise _newer(where, f"an event {shown(sorted(event))}")
+        raise _newer(where, f"an event {short_repr(sorted(event))}")
     _check(event, fields, {}, where)
     if "add" in event:
         _check(event["add"], ROW, LATER, where)
@@ -98,7 +98,7 @@ def _check(values: Mapping[str, Any], fields: Mapping[str, str], later: Mapping[
         except NewerFormat as more:
             raise _newer(where, str(more)) from more
         if not is_fitting:
-            raise InputError(f"{where}: {name} must be {wanted}; got {shown(value)}")
+            raise InputError(f"{where}: {name} must be {wanted}; got {short_repr(value)}")
     if missing := [name for name in fields if name not in values]:
         raise InputError(f"{where}: {missing[0]} must be there; got none")
 
@@ -110,7 +110,7 @@ def _newer(where: str, what: str) -> NewerFormat:
     )
 
 
-def told(event: Event) -> str:
+def describe_event(event: Event) -> str:
     """Describes an event in words, for whoever loses it. Raises what Python does for one that was never whole."""
     if "add" in event:
         return f"episode {event['add'].get('id', '')[:12]}, which repair takes in again if its file is whole"

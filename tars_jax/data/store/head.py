@@ -27,7 +27,7 @@ class JournalEnd(NamedTuple):
         return encoded(self._asdict())
 
     def after(self, written: WrittenLine, more: int) -> JournalEnd:
-        """With one more line of so many bytes."""
+        """The end of the journal with one more line of so many bytes."""
         number = self.lines + 1 if written.number is None else written.number
         return JournalEnd(self.size + more, number, "" if written.event is None else written.checksum)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tars_jax import InputError
-from tars_jax.data.store.events import Event, checked
+from tars_jax.data.store.events import Event, checked_event
 from tars_jax.data.store.head import FILE as HEAD
 from tars_jax.data.store.head import NOTHING, JournalEnd, decoded_end, read_head
 from tars_jax.data.store.lines import WrittenLine, checksum_of, decoded, is_whole, link_of
@@ -65,8 +65,8 @@ class StoreJournal:
 
     @contextlib.contextmanager
     def locked(self, *, mending: bool = True) -> Iterator[None]:
-        """Nobody else appends meanwhile. What a killed writer left half written is cut off, or finished, unless it is
-        only to be looked at.
+        """Holds the lock of the journal: nobody else appends meanwhile. What a killed writer left half written is cut
+        off, or finished, unless it is only to be looked at.
 
         Raises InputError where the store can only be read, and where lines are lost, which stay as they are.
         """
@@ -87,14 +87,15 @@ class StoreJournal:
             os.close(descriptor)
 
     def append(self, events: Sequence[Event]) -> None:
-        """On the disk when this returns, all or none. The lock must be held. Raises InputError for what is no event."""
+        """Appends events: all or none are on the disk when this returns. The lock must be held. Raises InputError for
+        what is no event."""
         assert self._held >= 0, "locked()"
         end = before = self.follow()
         if not events:
             return
         lines = []
         for event in events:
-            line, end = end.with_new(checked(event, str(self.file)))
+            line, end = end.with_new(checked_event(event, str(self.file)))
             lines.append(line)
         try:
             view = memoryview(b"".join(lines))
@@ -117,7 +118,7 @@ class StoreJournal:
         return end
 
     def replace(self, events: Iterable[Event]) -> None:
-        """These are all of the journal, and nothing that was made of it before is left. The lock must be held.
+        """Replaces the journal by these events; nothing that was made of it before is left. The lock must be held.
 
         In place, as whoever waits for the lock waits for this very file.
         """
@@ -272,7 +273,7 @@ class StoreJournal:
                     f"{line.text[:40]!r}; {LAUNCHER} store --config.action=repair sets it aside"
                 )
             try:
-                yield checked(line.event, f"{self.file}, byte {line.start}"), line.end
+                yield checked_event(line.event, f"{self.file}, byte {line.start}"), line.end
             except NewerFormat:
                 raise
             except InputError as error:

@@ -57,5 +57,5 @@ def link_of(line: bytes) -> bytes:
 
 
 def checksum_of(line: bytes) -> str:
-    """As it stands there."""
+    """The checksum that a line states."""
     return line.partition(b" ")[0].decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Which episodes: conditions as text, from a flag.
+"""Queries of a store: conditions on its episodes as text, from a flag.
 
     cycle>=2 and verdict=1 and environment=maze*
     source=annotation, parent!='', set=sft
@@ -20,7 +20,7 @@ from tars_jax import InputError
 from tars_jax.data.store.events import LARGEST
 from tars_jax.data.store.records import PURPOSES, SOURCES
 from tars_jax.data.store.verdicts import KINDS
-from tars_jax.plugins import meant
+from tars_jax.plugins import did_you_mean
 from tars_jax.trajectory import Outcome
 
 _CONDITION = re.compile(
@@ -145,7 +145,7 @@ def parse(where: str) -> QueryCondition:
 
 
 def for_training(where: str) -> str:
-    """The same without episodes of evaluations and of held-out tasks, unless it asks for them: by `purpose` or by
+    """The query without episodes of evaluations and of held-out tasks, unless it asks for them: by `purpose` or by
     `held_out`. Whoever exports episodes, or reads them to train on, asks this."""
     condition = parse(where)
     evaluation = "purpose" in condition.fields and admits(condition, "purpose", "evaluation")
@@ -171,7 +171,9 @@ def admits(condition: QueryCondition, field: str, value: Any) -> bool:
 def _comparison(field: str, sign: str, written: str) -> Comparison:
     if (kind := FIELDS.get(field)) is None:
         known = list(FIELDS)
-        raise InputError(f"config.where must compare one of {', '.join(known)}; got {field!r}{meant(field, known)}")
+        raise InputError(
+            f"config.where must compare one of {', '.join(known)}; got {field!r}{did_you_mean(field, known)}"
+        )
     if sign not in kind.signs:
         raise InputError(
             f"config.where must compare {field} by {', '.join(kind.signs[:-1])} or {kind.signs[-1]} with {kind.takes}; "

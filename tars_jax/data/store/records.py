@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.data.store.events import LARGEST, checked, is_integer
-from tars_jax.data.store.gate import STRICT, check_episode, check_names, is_strict
+from tars_jax.data.store.events import LARGEST, checked_event, is_integer
+from tars_jax.data.store.incoming_checks import STRICT, check_episode, check_names, is_strict
 from tars_jax.data.store.verdicts import own_verdict
-from tars_jax.json_fields import is_text, shown, without_nulls
+from tars_jax.json_fields import is_text, short_repr, without_nulls
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pictures import read_picture
 from tars_jax.trajectory import Trajectory
@@ -58,7 +58,7 @@ class Origin:
             raise InputError(f"cycle must be a whole number from 0 to {LARGEST}; got {self.cycle!r}")
         for field in _NAMES:
             if not is_text(getattr(self, field)):
-                raise InputError(f"{field} must be text that has a UTF-8 form; got {shown(getattr(self, field))}")
+                raise InputError(f"{field} must be text that has a UTF-8 form; got {short_repr(getattr(self, field))}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,8 +83,8 @@ def record_of(trajectory: Trajectory, origin: Origin) -> StoredRecord:
     """Raises InputError for a trajectory that contradicts itself, for one that could not be read back, and for one with
     a screenshot that is no picture."""
     if not isinstance(trajectory, Trajectory):
-        raise InputError(f"an episode must be a Trajectory; got {shown(trajectory)}")
-    source = f"trajectory {shown(trajectory.id)}"
+        raise InputError(f"an episode must be a Trajectory; got {short_repr(trajectory)}")
+    source = f"trajectory {short_repr(trajectory.id)}"
     check_episode(trajectory, source)
     check_names({name: getattr(origin, name) for name in _NAMES}, f"{source}: origin: ")
     images: dict[str, bytes] = {}
@@ -109,7 +109,7 @@ def record_of(trajectory: Trajectory, origin: Origin) -> StoredRecord:
     content = encode_trajectory(stored, source)
     record = StoredRecord(digest(content), content, images, decode_record(content, source))
     said = [verdict.to_json() for verdict in own_verdict(record.trajectory)]
-    checked({"add": row_of(record, origin, said)}, source)
+    checked_event({"add": row_of(record, origin, said)}, source)
     return record
 
 
@@ -125,7 +125,7 @@ def read_record(folder: Path, id: str) -> Trajectory:
 
 
 def decode_record(content: bytes, source: str) -> Trajectory:
-    """With checksums in the place of screenshots. Raises InputError for what is no record."""
+    """Decodes a record, with checksums in the place of screenshots. Raises InputError for what is no record."""
     stored = decode_trajectory(content, source)
     for mark in marks_of(stored):
         if not mark.startswith(_MARK) or len(mark) != len(_MARK) + 64:
@@ -170,17 +170,21 @@ def task_key(task: Mapping[str, Any]) -> str:
 def task_keys(task: Mapping[str, Any]) -> tuple[str, ...]:
     """The task's key and, where it is another one, that of earlier versions, which told 1.0 in options from 1."""
     if not isinstance(task, Mapping):
-        raise InputError(f"a task must be an object of its fields, such as environment and seed; got {shown(task)}")
+        raise InputError(
+            f"a task must be an object of its fields, such as environment and seed; got {short_repr(task)}"
+        )
     environment, seed, options = task.get("environment"), _whole(task.get("seed")), task.get("options")
     if not environment or not is_text(environment):
-        raise InputError(f"environment of a task must be text that has a UTF-8 form; got {shown(environment)}")
+        raise InputError(f"environment of a task must be text that has a UTF-8 form; got {short_repr(environment)}")
     if not is_integer(seed):
-        raise InputError(f"seed of a task must be a whole number from {-LARGEST - 1} to {LARGEST}; got {shown(seed)}")
+        raise InputError(
+            f"seed of a task must be a whole number from {-LARGEST - 1} to {LARGEST}; got {short_repr(seed)}"
+        )
     if not is_strict(options):
-        raise InputError(f"options of a task must be {STRICT}; got {shown(options)}")
+        raise InputError(f"options of a task must be {STRICT}; got {short_repr(options)}")
     id = [task.get("id")] if environment == "recorded" else []
     if not all(map(is_text, id)):
-        raise InputError(f"id of a recorded task must be text that has a UTF-8 form; got {shown(id[0])}")
+        raise InputError(f"id of a recorded task must be text that has a UTF-8 form; got {short_repr(id[0])}")
     earlier = options
     if isinstance(options, Mapping) and "level" in options:
         earlier = {**options, "level": _whole(options["level"])}

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tars_jax import InputError
-from tars_jax.json_fields import is_text, shown
+from tars_jax.json_fields import is_text, short_repr
 from tars_jax.trajectory import Trajectory
 
 KINDS = ("annotator", "environment", "judge")  # the most trusted first
@@ -42,7 +42,7 @@ class Verdict:
         for field in ("name", "version", "note"):
             if not is_text(getattr(self, field)):
                 raise InputError(
-                    f"{field} of a verdict must be text that has a UTF-8 form; got {shown(getattr(self, field))}"
+                    f"{field} of a verdict must be text that has a UTF-8 form; got {short_repr(getattr(self, field))}"
                 )
 
     def to_json(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Verdict:
         """Inverse of `to_json`. Raises InputError for what is none."""
         known = [field.name for field in dataclasses.fields(cls)]
         if not isinstance(record, Mapping) or not {"value", "kind"} <= record.keys() <= set(known):
-            raise InputError(f"a verdict must be an object of {', '.join(known)}; got {shown(record)}")
+            raise InputError(f"a verdict must be an object of {', '.join(known)}; got {short_repr(record)}")
         return cls(**record)
 
 

@@ -63,7 +63,7 @@ class AddressSite:
         return AddressPage(page, folder)
 
     async def reset(self) -> None:
-        """Somebody else's site stays as it is."""
+        """Does nothing: somebody else's site stays as it is."""
 
     async def snapshot(self) -> Mapping[str, Any]:
         return {}

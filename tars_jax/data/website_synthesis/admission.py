@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from tars_jax.agent.actions import Action
 from tars_jax.data.website_synthesis.effects import NoCheck, is_shown, unnamed, write_effect
 from tars_jax.data.website_synthesis.execution import PlanExecution, replay, replay_otherwise
-from tars_jax.data.website_synthesis.filters import unproved
+from tars_jax.data.website_synthesis.filters import untrusted_effect
 from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.mutants import RightEnd, passing
 from tars_jax.data.website_synthesis.site import LiveSite
@@ -87,7 +87,7 @@ async def admit(
     effect, unshown = write_effect([first.done, again.done], inputs, grounds.noise, grounds.logs, names)
     if other is not None and (said := effect.wrong(other.before, other.after, other.done.days)):
         raise NoCheck(OTHER_WAY, where=said)
-    if reason := unproved(effect, first.before, grounds.chance):
+    if reason := untrusted_effect(effect, first.before, grounds.chance):
         raise NoCheck(reason)
     count, passed = passing(RightEnd(first.before, first.after, effect.on(first.ended.date()), tuple(inputs)))
     if passed:

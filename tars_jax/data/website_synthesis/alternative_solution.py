@@ -1,4 +1,5 @@
-"""Another way of doing what a recorded solution does: fields in another order, the keyboard in place of the mouse.
+"""Alternative solutions of a task, besides the recorded one: fields in another order, the keyboard in place of the
+mouse.
 
 It goes by the recorded points alone, and asks the page only which control is there and where the focus is, so that
 whoever tabs to a control knows when to stop. What cannot be done that way is done as it was recorded.

@@ -19,7 +19,7 @@ MOST_LINKS = 3  # of a function that is one of several in a row
 
 @dataclasses.dataclass(frozen=True)
 class FilledFunction:
-    """One function with values."""
+    """A function of a site, filled in with values."""
 
     function: SiteFunction
     inputs: tuple[PageMove, ...]
@@ -40,7 +40,7 @@ class TaskCandidate:
 
     @property
     def steps(self) -> int:
-        """Its difficulty: what is followed, filled in and pressed."""
+        """The number of steps, its difficulty: links followed, fields filled in, buttons pressed."""
         return sum(move != HOME for move in self.plan)
 
 
@@ -55,7 +55,7 @@ def candidates(functions: Sequence[SiteFunction], seed: str, each: int, hidden: 
             wanted = rng.randint(1, 2) if number == 0 else rng.randint(1, 5) if number % 3 else rng.randint(4, 8)
             part = draw_part(function, rng, min(wanted, MOST_STEPS - len(function.trail) - 1), hidden)
             if part is not None and not (number and not part.inputs):
-                yield alone(part)
+                yield single_candidate(part)
 
 
 def rows(
@@ -73,7 +73,7 @@ def rows(
             continue
         parts = [draw_part(each, rng, 1 + number % 3, hidden) for each in rng.sample(usable, size)]
         if all(part is not None and (part.inputs or part.function.category == "delete") for part in parts):
-            yield in_a_row([part for part in parts if part is not None], rng)
+            yield sequential_candidate([part for part in parts if part is not None], rng)
 
 
 def draw_part(function: SiteFunction, rng: random.Random, most: int, hidden: Hidden = ()) -> FilledFunction | None:
@@ -104,12 +104,12 @@ def draw_part(function: SiteFunction, rng: random.Random, most: int, hidden: Hid
     return FilledFunction(function, tuple(inputs), compose(function, inputs, rng, place=place))
 
 
-def alone(part: FilledFunction) -> TaskCandidate:
+def single_candidate(part: FilledFunction) -> TaskCandidate:
     return TaskCandidate((part,), plan_of(part), part.instruction)
 
 
 def plan_of(part: FilledFunction) -> tuple[PageMove, ...]:
-    """From the start to the end: to the function's page, what is put in there, and the button."""
+    """The plan of a function from the start: to its page, what is put in there, and the button."""
     function = part.function
     early = {each.move for each in function.fields if each.early}
     before = tuple(each for each in part.inputs if dataclasses.replace(each, value="") in early)
@@ -118,23 +118,23 @@ def plan_of(part: FilledFunction) -> tuple[PageMove, ...]:
     return (*function.trail[:cut], *before, *function.trail[cut:], *after, function.submit)
 
 
-def in_a_row(parts: Sequence[FilledFunction], rng: random.Random) -> TaskCandidate:
-    """One after the other, each from the start."""
+def sequential_candidate(parts: Sequence[FilledFunction], rng: random.Random) -> TaskCandidate:
+    """A candidate of several functions, one after the other, each from the start."""
     plan: list[PageMove] = []
     for part in parts:
-        plan += [*([HOME] if plan else []), *alone(part).plan]
+        plan += [*([HOME] if plan else []), *single_candidate(part).plan]
     return TaskCandidate(tuple(parts), tuple(plan), joined([part.instruction for part in parts], rng))
 
 
-def after(first: TaskCandidate, part: FilledFunction, rng: random.Random) -> TaskCandidate:
+def dependent_candidate(first: TaskCandidate, part: FilledFunction, rng: random.Random) -> TaskCandidate:
     """`part` needs what `first` makes; its function's trail begins with all of `first`'s plan."""
     plan = plan_of(part)
     said = joined([*(each.instruction for each in first.parts), part.instruction], rng)
     return TaskCandidate((*first.parts, part), plan, said)
 
 
-def told_in_full(candidate: TaskCandidate) -> TaskCandidate:
-    """The same in more words: each part with all names of its page."""
+def with_full_names(candidate: TaskCandidate) -> TaskCandidate:
+    """The candidate in more words: each part with all names of its page."""
     rng = random.Random(candidate.instruction)
     parts = [
         dataclasses.replace(part, instruction=compose(part.function, part.inputs, rng, place=len(part.function.places)))

@@ -33,14 +33,14 @@ class MoveFailed(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Acted:
-    """One action of an episode, and the screenshot that it was decided on."""
+    """An action of an episode, and the screenshot that it was decided on."""
 
     action: Action
     screenshot: bytes  # PNG; empty where none was kept
 
 
 class PageDriver:
-    """One page of a site. `episode` has everything that was done on it, in order.
+    """A driver of one page of a site. `episode` has everything that was done on it, in order.
 
     `inserts`: a field is filled in at once instead of key by key, for a first try that is replayed with real keys.
     """
@@ -111,7 +111,8 @@ class PageDriver:
             await self.replay_one(action, actions[number] if number < len(actions) else None)
 
     async def replay_one(self, action: Action, following: Action | None) -> None:
-        """One of them, with the one after it: what a click brings is waited for, unless that goes on in its field."""
+        """Replays an action, given the one after it: what a click brings is waited for, unless that goes on in its
+        field."""
         await self.act(action)
         if isinstance(action, Click | Navigate) and not isinstance(following, Type | Hotkey):
             await self._settle()

@@ -1,4 +1,4 @@
-"""From what a solution did to a site's state, several times, to the effect that a task is verified by.
+"""Effects by which tasks are verified, made from what a solution did to a site's state several times.
 
 All that came, changed or went is in it. Open is only what cannot be told: what came out another way the second time,
 a moment of the clock, a number that counts up, a day that a form offers and nobody named. A field that holds the day
@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from tars_jax.data.website_synthesis.moves import PageMove
 from tars_jax.data.website_synthesis.wording import QUOTED
 from tars_jax.tasks.websites.effect import ALL, Change, Effect
-from tars_jax.tasks.websites.tables import Difference, Row, Tables, differences, likeness, seen
+from tars_jax.tasks.websites.tables import Difference, Row, Tables, differences, likeness, visible_text
 
 IDENTITY = ("key", "id", "uuid", "name", "title", "path", "page", "slug", "summary", "what", "subject")
 COUNTED = ("id", "key", "rid", "rowid")  # a number of these names goes on from those before, and others look like it
@@ -32,7 +32,7 @@ _DAY = datetime.timedelta(days=1)
 
 
 class NoCheck(Exception):
-    """Why no check can be written, and the inputs that nothing in the state shows."""
+    """The reason why no check can be written, and the inputs that nothing in the state shows."""
 
     def __init__(self, reason: str, unshown: Sequence[PageMove] = (), where: str = "") -> None:
         super().__init__(reason)
@@ -51,7 +51,7 @@ class StateChange:
 
     @property
     def days(self) -> tuple[datetime.date, ...]:
-        """On which it may have been done."""
+        """Days on which the change may have been made."""
         return self.begun.date(), self.ended.date()
 
 
@@ -105,7 +105,7 @@ def is_shown(done: StateChange, inputs: Iterable[PageMove]) -> bool:
     return all(any(_shows(each, move) for each in found) for move in inputs if move.kind == "fill")
 
 
-def agrees(category: str, found: Sequence[Difference]) -> bool:
+def matches_category(category: str, found: Sequence[Difference]) -> bool:
     """Whether what happened is what the category says: intent has not drifted."""
     kinds = {each.kind for each in found}
     wanted = {"create": {"created", "changed"}, "delete": {"deleted", "changed"}}
@@ -117,7 +117,7 @@ def way_of(value: str, move: PageMove) -> str | None:
     wanted = {"on": ("true", "1", "on", "yes"), "off": ("false", "0", "off", "no", "")}
     if move.kind == "toggle":
         return "is" if value.lower() in wanted[move.value] else None
-    said, value = move.label if move.kind == "mark" else move.value.strip(), seen(value)
+    said, value = move.label if move.kind == "mark" else move.value.strip(), visible_text(value)
     if value == said or (move.kind != "fill" and value.lower() == said.lower()):
         return "is"
     if _is_number(value) and _is_number(said) and float(value) == float(said):

@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 
 from tars_jax.agent.actions import Action, Wait
-from tars_jax.agent.chance import random_action
+from tars_jax.agent.random_player import random_action
 from tars_jax.data.website_synthesis.alternative_solution import WayBlocked, go_another_way
 from tars_jax.data.website_synthesis.driver import Acted, MoveFailed, PageDriver, open_driver
 from tars_jax.data.website_synthesis.effects import StateChange
@@ -89,7 +89,7 @@ async def replay(
     return PlanExecution(before, after, tuple(driver.episode), view, begun, now())
 
 
-async def looked_at(site: LiveSite, after: Tables) -> frozenset[str]:
+async def tables_changed_by_looking(site: LiveSite, after: Tables) -> frozenset[str]:
     """The tables that looking alone has changed. Resets the site."""
     await site.reset()
     return frozenset(each.table for each in differences(await steady_tables(site), after))

@@ -168,7 +168,7 @@ async def _press_buttons(
             async with open_driver(manager, site) as driver:
                 for move in trail[:-1]:
                     await driver.make(move)
-                shown = await brought_up(driver, page, control)
+                shown = await page_behind_button(driver, page, control)
         except (MoveFailed, PageError, SandboxFailure):
             continue
         if shown is not None:
@@ -177,7 +177,7 @@ async def _press_buttons(
     return found
 
 
-async def brought_up(driver: PageDriver, page: Explored, button: Control) -> Explored | None:
+async def page_behind_button(driver: PageDriver, page: Explored, button: Control) -> Explored | None:
     """Page that a button brings up; None: nothing that was not there before. Raises as `PageDriver.make`."""
     before = await driver.view()
     press = move_to(page.view, button)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tars_jax.data.website_synthesis.composition import MOST_STEPS, TaskCandidate
 from tars_jax.data.website_synthesis.functions import SiteFunction
-from tars_jax.data.website_synthesis.reading import readings
+from tars_jax.data.website_synthesis.second_reading import readings
 from tars_jax.data.website_synthesis.wording import QUOTED
 from tars_jax.tasks.websites.effect import Effect
 from tars_jax.tasks.websites.tables import Tables
@@ -19,7 +19,7 @@ _HIDDEN = re.compile(
 
 
 def ambiguous(candidate: TaskCandidate, functions: Sequence[SiteFunction]) -> str:
-    """Why a second reading does not find what was meant, part by part; empty: it does."""
+    """The reason why a second reading misses what was meant, part by part; empty: it finds it."""
     for part in candidate.parts:
         if part.function.object == "":
             return "nothing tells the object that is meant from others"
@@ -43,7 +43,7 @@ def is_unclear(reason: str) -> bool:
 
 
 def leaks(instruction: str, names: Sequence[str]) -> str:
-    """Why agent-facing text says what only verification may know; empty: it does not.
+    """The reason why an instruction leaks what only verification may know; empty: it leaks nothing.
 
     Args:
       names: of fields, tables and addresses, which are nowhere on a page; those of one plain word are no secret.
@@ -55,8 +55,8 @@ def leaks(instruction: str, names: Sequence[str]) -> str:
     return "agent-facing text holds a name of a field or table" if secret else ""
 
 
-def unproved(effect: Effect, before: Tables, chance: Sequence[Tables]) -> str:
-    """Why an effect cannot be trusted with what no work leads to; empty: it can. The first of `chance` did nothing."""
+def untrusted_effect(effect: Effect, before: Tables, chance: Sequence[Tables]) -> str:
+    """The reason why an effect may come about without work; empty: it may not. The first of `chance` did nothing."""
     for number, tables in enumerate(chance):
         if not effect.wrong(before, tables):
             return "it is passed by random play" if number else "it is passed by doing nothing"

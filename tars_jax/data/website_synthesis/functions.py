@@ -58,7 +58,7 @@ class Field:
 
 @dataclasses.dataclass(frozen=True)
 class SiteFunction:
-    """One form or button of one page."""
+    """A function of a site: one form or button of one page."""
 
     category: str
     trail: tuple[PageMove, ...]  # from the start to its page
@@ -74,12 +74,12 @@ class SiteFunction:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The same for functions that are the same thing reached in another way."""
+        """A key that is the same for one function reached in two ways."""
         return (self.action, self.button, self.row, *(each.move.name or each.label for each in self.fields))
 
     @property
     def shape(self) -> tuple[str, ...]:
-        """The same for functions that differ in the object alone."""
+        """A key that is the same for functions that differ in the object alone."""
         return (self.program, self.button, *(each.move.name or each.label for each in self.fields))
 
     @property
@@ -89,7 +89,7 @@ class SiteFunction:
 
     @property
     def family(self) -> tuple[str, str]:
-        """The same button of the same program, whatever its fields."""
+        """A key of the button and its program, whatever its fields."""
         return self.program, self.button
 
 
@@ -150,7 +150,7 @@ def _promise(function: SiteFunction) -> tuple[bool, bool, int]:
 
 
 def trivial(view: View, submit: Control, fields: Sequence[Control]) -> str:
-    """Why a form or button makes no task; empty: it does."""
+    """The reason why a form or button makes no task; empty: it makes one."""
     said = f"{submit.label} {submit.name}"
     if any(each.kind == "password" for each in fields) or ACCOUNT.search(said):
         return "it logs in or out"
@@ -185,7 +185,8 @@ def _by_script(submit: Control, fields: Sequence[Control]) -> bool:
 
 
 def category_of(view: View, submit: Control, fields: Sequence[Control], action: str, opener: str = "") -> str:
-    """By the words of the button, then of the page and the address, then by whether something is there already.
+    """The category of a function by the words of its button, then of the page and the address, then by whether
+    something is there already.
 
     What was brought up to be made new and is only saved is created.
     """

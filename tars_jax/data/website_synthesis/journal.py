@@ -39,7 +39,7 @@ class CandidateOutcome:
 
 
 def candidate_key(instruction: str, plan: Sequence[PageMove | str]) -> str:
-    """The same for the same candidate in every process."""
+    """The key of a candidate, the same in every process."""
     return hashlib.sha256(repr((instruction, tuple(plan))).encode()).hexdigest()[:20]
 
 

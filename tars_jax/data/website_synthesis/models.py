@@ -37,12 +37,13 @@ class Extractor(Protocol):
     """Says which functions of a page are worth a task."""
 
     def select(self, screenshot: bytes, functions: Sequence[SiteFunction]) -> list[int]:
-        """Their indices. An answer that cannot be read, or none, selects all: a model may help, not stop the work."""
+        """Indices of the functions to keep. An answer that cannot be read, or none, selects all: a model may help, not
+        stop the work."""
         ...
 
 
 class ModelHelper:
-    """Is a Rewriter and an Extractor. Raises GaveUp where the endpoint refuses a key, a model or a field.
+    """A helper that is a Rewriter and an Extractor. Raises GaveUp where the endpoint refuses a key, a model or a field.
 
     One that was silent for `answer_s` seconds three times in a row is asked no more: the work goes on without it.
     """

@@ -14,7 +14,7 @@ KINDS = ("follow", "press", "fill", "choose", "toggle", "mark", "home")
 
 @dataclasses.dataclass(frozen=True)
 class PageMove:
-    """One thing that a person does on a page."""
+    """A move: one thing that a person does on a page."""
 
     kind: str  # one of KINDS: a link, a button, a text, an option of a select, a checkbox, a radio, the start
     label: str  # of the control

@@ -40,7 +40,7 @@ class RightEnd:
 
     @property
     def readers(self) -> list[str]:
-        """Whose rows are not open."""
+        """Names of readers whose rows are not open."""
         return [name for name in self.after if ALL not in self.effect.open.get(name, ())]
 
     def closed(self, reader: str, row: Row) -> list[str]:

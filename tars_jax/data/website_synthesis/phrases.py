@@ -73,7 +73,7 @@ class Value:
     def __str__(self) -> str:
         if self.mark:
             return f'"{self.label}" {self.mark}'
-        said = f'{called(self.label)} "{self.text}"'
+        said = f'{field_name(self.label)} "{self.text}"'
         return f"{said} {IN_PLACE}" if self.takes_the_place else said
 
 
@@ -90,12 +90,12 @@ class Phrase:
     same: str = ""  # another name of the thing itself
 
     def __str__(self) -> str:
-        values = listed([str(each) for each in self.values])
+        values = join_words([str(each) for each in self.values])
         match self.category:
             case "delete":
                 return f'{self.verb} {self._thing()}{f" ({values})" if values else ""} with the button "{self.button}".'
             case "create" if values or not self.names:
-                noun = a(self.noun or "entry")
+                noun = with_article(self.noun or "entry")
                 where = "".join(f' {"to" if self.verb == "Add" else "in"} "{each}"' for each in self.names[:1])
                 where += self._more(self.names[1:])
                 return f'{self.verb} {noun}{where}{f" with {values}" if values else ""}, by "{self.button}".'
@@ -144,18 +144,18 @@ def phrase(
     return Phrase(category, verb, noun, tuple(names), tuple(values), button, same)
 
 
-def called(label: str) -> str:
+def field_name(label: str) -> str:
     """Name of a field in an instruction: its label, without what that asks for or quotes."""
     if _HINT.match(label):
         return "text"
     return "title" if _QUOTES.search(label) else _ASKS.sub(r"\1", label)
 
 
-def listed(said: Sequence[str]) -> str:
+def join_words(said: Sequence[str]) -> str:
     return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}" if said else ""
 
 
-def a(noun: str) -> str:
+def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}" if noun else ""
 
 

@@ -21,7 +21,7 @@ class Player:
         self._kept: dict[str, WebsiteAppEnvironment] = {}
 
     async def reason(self, task: WebsiteTask) -> str:
-        """Why a task cannot be kept; empty: it can."""
+        """The reason why a task must be dropped; empty: it may be kept."""
         for left in reversed(range(ATTEMPTS)):
             try:
                 return await self._played(task)

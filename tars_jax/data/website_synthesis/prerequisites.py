@@ -5,9 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from tars_jax.data.website_synthesis.composition import Hidden, TaskCandidate, after, draw_part
+from tars_jax.data.website_synthesis.composition import Hidden, TaskCandidate, dependent_candidate, draw_part
 from tars_jax.data.website_synthesis.driver import open_driver
-from tars_jax.data.website_synthesis.exploration import Explored, brought_up, kind_of, leads_on, sends_what_is_written
+from tars_jax.data.website_synthesis.exploration import (
+    Explored,
+    kind_of,
+    leads_on,
+    page_behind_button,
+    sends_what_is_written,
+)
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
 from tars_jax.data.website_synthesis.moves import move_to
 from tars_jax.data.website_synthesis.site import LiveSite
@@ -32,7 +38,7 @@ async def dependent(
         view = await driver.view()
         explored = [Explored(view, first.plan, ())]
         for button in sends_what_is_written(view)[:1]:
-            asked = await brought_up(driver, explored[0], button)
+            asked = await page_behind_button(driver, explored[0], button)
             explored += [asked] if asked is not None else []
             view = asked.view if asked is not None else await driver.view()
         kinds = {each.page for each in known if each.category in ("edit", "delete")}
@@ -57,5 +63,5 @@ async def dependent(
             rng = random.Random(f"{seed}:{number}:{variant}")
             part = draw_part(function, rng, rng.randint(1, 3), hidden)
             if part is not None and (part.inputs or function.category == "delete"):
-                found.append(after(first, part, rng))
+                found.append(dependent_candidate(first, part, rng))
     return found

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from tars_jax.agent.actions import Action, Click, Finished, Navigate, Type
 from tars_jax.agent.grammar import parse_response
-from tars_jax.agent.platforms import PLATFORM_ACTIONS
+from tars_jax.agent.platform_prompt import PLATFORM_ACTIONS
 from tars_jax.agent.response import Response
 from tars_jax.data.website_synthesis.admission import NOT_UNDONE, UNNAMED, AdmittedTask, Grounds, admit, admit_answer
 from tars_jax.data.website_synthesis.driver import PageDriver, open_driver

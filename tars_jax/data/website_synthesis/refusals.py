@@ -52,7 +52,7 @@ def is_shown(view: View, function: SiteFunction) -> bool:
     return function.button in buttons and any(each.label in labels for each in function.fields)
 
 
-def taught(functions: Sequence[SiteFunction], refused: Collection[Refusal]) -> list[SiteFunction]:
+def with_required_fields(functions: Sequence[SiteFunction], refused: Collection[Refusal]) -> list[SiteFunction]:
     """The functions, in whose forms these fields are needed from now on."""
     return [dataclasses.replace(each, fields=tuple(_learned(each, field, refused) for field in each.fields))
             for each in functions]  # fmt: skip

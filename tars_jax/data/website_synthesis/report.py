@@ -21,7 +21,7 @@ HEADERS = (
 
 
 def summary_rows(reports: Sequence[SiteReport]) -> list[tuple[str, ...]]:
-    """One row a site, and one of all."""
+    """Rows of the summary: one a site, and one of all."""
     found = [_row(each.site, (each,)) for each in reports]
     return [*found, _row("all", reports)] if len(reports) > 1 else found
 
@@ -36,7 +36,7 @@ def markdown(reports: Sequence[SiteReport]) -> str:
 
 
 def page(reports: Sequence[SiteReport], failures: Mapping[str, str], verdicts: Sequence[AddressCheck] = ()) -> str:
-    """One HTML file that opens offline."""
+    """The report as one HTML file that opens offline."""
     parts = ["<h1>Tasks on websites</h1>", _table(HEADERS, summary_rows(reports))]
     if failures:
         parts.append(_table(("site that failed", "why"), list(failures.items())))

@@ -59,7 +59,7 @@ class InstructionPart:
 
 
 def reword(tasks: Sequence[WebsiteTask]) -> list[WebsiteTask]:
-    """All of them, in their order, each with the id that its words have."""
+    """Rewords tasks, in their order, each with the id that its words have."""
     told = {task.id: told_in(task.instruction) for task in tasks if task.answer is None}
     known = [(task, parts[0].phrase) for task in tasks if (parts := told.get(task.id)) and len(parts) == 1]
     places = _places(known)

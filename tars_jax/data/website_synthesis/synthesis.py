@@ -13,20 +13,20 @@ from typing import Any
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.data.config import WebsiteSynthesisConfig
 from tars_jax.data.website_synthesis.admission import AdmittedTask, Grounds, admit, admit_answer
-from tars_jax.data.website_synthesis.composition import TaskCandidate, candidates, rows, told_in_full
+from tars_jax.data.website_synthesis.composition import TaskCandidate, candidates, rows, with_full_names
 from tars_jax.data.website_synthesis.driver import MoveFailed
-from tars_jax.data.website_synthesis.effects import NOTHING, NoCheck, agrees
+from tars_jax.data.website_synthesis.effects import NOTHING, NoCheck, matches_category
 from tars_jax.data.website_synthesis.execution import PlanExecution, execute, play_at_random, replay
 from tars_jax.data.website_synthesis.exploration import Explored, explore, kind_of
 from tars_jax.data.website_synthesis.filters import ambiguous, is_unclear, leaks, normalized, shape, too_long
+from tars_jax.data.website_synthesis.function_order import order_by_promise
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
 from tars_jax.data.website_synthesis.journal import CandidateOutcome, OutcomeJournal, candidate_key
 from tars_jax.data.website_synthesis.models import Extractor
 from tars_jax.data.website_synthesis.moves import PageMove
-from tars_jax.data.website_synthesis.order import in_order
 from tars_jax.data.website_synthesis.prerequisites import dependent
 from tars_jax.data.website_synthesis.questions import SiteQuestion, questions
-from tars_jax.data.website_synthesis.refusals import Refusal, left_empty, refusals, taught
+from tars_jax.data.website_synthesis.refusals import Refusal, left_empty, refusals, with_required_fields
 from tars_jax.data.website_synthesis.reused_page import ReusedPage
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.task import SynthesizedTask, split_of, task_id
@@ -86,7 +86,7 @@ async def synthesize(
     say(0, f"{len(explored.pages)} pages, {len(functions)} functions")
     with working(f"{name}: played at random"):
         chance = await play_at_random(manager, site, config.random_episodes, config.random_actions, seed)
-    functions = in_order(functions, chance[0])
+    functions = order_by_promise(functions, chance[0])
     grounds = Grounds(manager, site, explored.noise, chance)
     made = _Maker(grounds, name, config, functions, rewriter, journal or OutcomeJournal(), say)
     try:
@@ -170,7 +170,7 @@ class _Maker:
             self.tried += 1
             reason = self._turned_down(candidate)
             if is_unclear(reason):
-                candidate = told_in_full(candidate)
+                candidate = with_full_names(candidate)
                 reason = self._turned_down(candidate)
             outcome = CandidateOutcome(reason) if reason else await self._tried_out(candidate)
             self._take_in(candidate, outcome)
@@ -234,7 +234,7 @@ class _Maker:
         learned = bool(set(outcome.unshown) - self.hidden or set(outcome.refused) - self._wanted)
         self.hidden |= set(outcome.unshown)
         self._wanted |= set(outcome.refused)
-        self.functions[:] = taught(self.functions, outcome.refused)
+        self.functions[:] = with_required_fields(self.functions, outcome.refused)
         is_hopeless = outcome.reason == NOTHING and not learned
         self._failures[last.family] += HOPELESS if is_hopeless else not learned
         if is_hopeless and len(candidate.parts) == 1 and last.category == "create":
@@ -259,7 +259,7 @@ class _Maker:
             if fingerprint(first.before) == fingerprint(first.after):
                 return await self._judged(candidate, first)
             category = candidate.parts[-1].function.category
-            if not agrees(category, differences(first.before, first.after)):
+            if not matches_category(category, differences(first.before, first.after)):
                 return CandidateOutcome("it does something else than its words say")
             actions = [each.action for each in first.episode]
             offered = [each.value for part in candidate.parts for each in part.function.fields]
@@ -291,7 +291,7 @@ class _Maker:
 
     async def _judged(self, candidate: TaskCandidate, first: PlanExecution) -> CandidateOutcome:
         """Outcome of a task that the state cannot tell: a rubric, where the page shows at the end what was put in."""
-        if goes_on(first.view, candidate.parts[-1].function):
+        if leads_to_next_form(first.view, candidate.parts[-1].function):
             return CandidateOutcome(NOTHING)
         texts = [move.value for move in candidate.inputs if move.kind == "fill" and len(move.value) > 2]
         shown = " ".join(first.view.text.split())
@@ -356,7 +356,7 @@ class _Maker:
         return is_new
 
 
-def goes_on(view: View, function: SiteFunction) -> bool:
+def leads_to_next_form(view: View, function: SiteFunction) -> bool:
     """Whether a form has only led to another one, which is still to be filled in."""
     return kind_of(view.url) != function.page and any(each.kind in ("textarea", "editor") for each in view.controls)
 
@@ -376,7 +376,7 @@ def fields_of(candidate: TaskCandidate, moves: Iterable[PageMove]) -> tuple[tupl
 
 
 def shuffled(tasks: Iterable[SynthesizedTask], seed: int) -> list[SynthesizedTask]:
-    """In an order that mixes sites and difficulties."""
+    """Tasks in an order that mixes sites and difficulties."""
     found = sorted(tasks, key=lambda task: task.id)
     random.Random(seed).shuffle(found)
     return found

@@ -64,7 +64,7 @@ class SynthesizedTask:
         )
 
     def playable(self, content_seed: int, version: str) -> WebsiteTask:
-        """As the environment of websites plays it. Raises InputError for one that needs a judge."""
+        """The task as the environment of websites plays it. Raises InputError for one that needs a judge."""
         about = {
             "by": "website_synthesis", "category": self.category, "steps": self.steps,
             "functions": list(self.functions), "rubric": list(self.rubric), "solution": list(self.solution),

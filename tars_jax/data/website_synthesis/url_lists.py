@@ -37,7 +37,7 @@ class AddressCheck:
 
 
 def read_url_list(path: Path) -> list[str]:
-    """One address a line; empty lines and what follows a # and a space are left out.
+    """Reads one address a line; empty lines and what follows a # and a space are left out.
 
     Raises InputError that names file and line for what is no address of a site.
     """
@@ -71,7 +71,7 @@ async def look_at(manager: BrowserManager, site: LiveSite, config: ExplorationCo
 
 
 def verdict(url: str, pages: Sequence[Explored]) -> AddressCheck:
-    """By what the explored pages show, the first of them above all."""
+    """The verdict on an address, by what the explored pages show, the first of them above all."""
     first = pages[0].view
     if is_error(first) or not (first.text.strip() or first.controls or first.canvas_share):
         return AddressCheck(url, "dead", first.title or "an empty page")

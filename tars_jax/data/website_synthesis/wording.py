@@ -13,7 +13,7 @@ from typing import Protocol
 
 from tars_jax.data.website_synthesis.functions import SiteFunction
 from tars_jax.data.website_synthesis.moves import PageMove
-from tars_jax.data.website_synthesis.phrases import IN_PLACE, VERBS, Value, called, phrase, read_heading
+from tars_jax.data.website_synthesis.phrases import IN_PLACE, VERBS, Value, field_name, phrase, read_heading
 
 QUOTED = re.compile(r'"([^"]*)"')
 _STOP = re.compile(
@@ -42,7 +42,7 @@ def noun_of(function: SiteFunction) -> str:
 
 
 def compose(function: SiteFunction, moves: Sequence[PageMove], rng: random.Random, *, place: int = 1) -> str:
-    """One sentence or two that say what to do; `place`: how many of its page's names are told."""
+    """The instruction, one sentence or two that say what to do; `place`: how many of its page's names are told."""
     places = tuple(reversed(_places(function, place)))
     values = [_value(move, _takes_the_place(function, move)) for move in moves]
     verb = rng.choice(VERBS[function.category])
@@ -63,7 +63,7 @@ def joined(parts: Sequence[str], rng: random.Random) -> str:
 
 def replaces(instruction: str, move: PageMove) -> str:
     """The instruction, in which it is said that a text takes the place of all that its field held."""
-    said = f'{called(move.label)} "{move.value}"'
+    said = f'{field_name(move.label)} "{move.value}"'
     return instruction.replace(said, f"{said} {IN_PLACE}") if f"{said} {IN_PLACE}" not in instruction else instruction
 
 

@@ -17,14 +17,14 @@ from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished
-from tars_jax.agent.platforms import PLATFORM_ACTIONS
+from tars_jax.agent.platform_prompt import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
 from tars_jax.envs.benchmarks.android_world_actions import to_android_world
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkTasks, BenchmarkVerdict
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.phone.android_world.client import AndroidWorldClient, RequestRefused
-from tars_jax.sandbox.phone.holding import hold
+from tars_jax.sandbox.phone.phone_lock import lock_phone
 from tars_jax.tasks.benchmarks.android_world import Servers
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
 
@@ -136,7 +136,7 @@ class AndroidWorldEnvironment(BenchmarkEnvironment):
         while True:
             failure: EnvironmentFailure | None = None
             for address in servers.addresses:
-                if (lock := hold(address)) is None:
+                if (lock := lock_phone(address)) is None:
                     continue
                 client = servers.client(address)
                 try:

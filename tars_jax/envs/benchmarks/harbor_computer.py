@@ -18,7 +18,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.environment import EnvironmentFailure
 from tars_jax.sandbox.computer.computer import Computer, Computers
-from tars_jax.sandbox.computer.filling import unpack
+from tars_jax.sandbox.computer.home import unpack
 from tars_jax.sandbox.computer.images import Image, Images
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.walking import Unreadable, walk
@@ -97,7 +97,7 @@ def room_of(asked: Surroundings) -> ContainerSpec:
 
 
 async def open_computer(premises: Premises, folder: Path, asked: Surroundings) -> OpenedComputer:
-    """With the files of a build context.
+    """Opens a computer with the files of a build context.
 
     Raises InputError for a Dockerfile that cannot be carried out, SandboxFailure.
     """
@@ -139,7 +139,7 @@ os.makedirs(path)
 
 
 async def empty_folder(computer: Computer, path: str) -> None:
-    """It is there afterwards, with nothing in it, whatever was there by its name: a link goes, not where it leads.
+    """Makes an empty folder, whatever was there by its name: a link goes, not where it leads.
 
     Raises SandboxFailure, InputError.
     """
@@ -180,7 +180,7 @@ async def check_health(computer: Computer, check: Healthcheck | None, workdir: s
         await asyncio.sleep(check.start_interval_s if early else check.interval_s)
 
 
-def collected(computer: Computer, artifacts: Sequence[Artifact]) -> dict[str, bytes]:
+def collect_artifacts(computer: Computer, artifacts: Sequence[Artifact]) -> dict[str, bytes]:
     """Files by their places in a folder of artifacts, read from outside: no link is followed, no program asked.
 
     Of two for one place the first one is kept, as Harbor does.

@@ -30,7 +30,7 @@ from tars_jax.envs.benchmarks.harbor_computer import (
     OpenedComputer,
     Premises,
     allowed,
-    collected,
+    collect_artifacts,
     empty_folder,
     failure,
     open_computer,
@@ -66,7 +66,7 @@ class StageRewards:
     artifacts: Mapping[str, bytes]
 
 
-async def graded(
+async def grade(
     premises: Premises, opened: OpenedComputer, task: HarborTask, stage: TaskStage, way: str
 ) -> StageRewards:  # fmt: skip
     """Grades the files that an agent has left in an opened computer, which goes on.
@@ -80,7 +80,7 @@ async def graded(
             await computer.machine.run(["bash", "-c", hook.command], cwd=opened.workdir, timeout_s=hook.timeout_s)
         await computer.container.pause()
         try:
-            artifacts = collected(computer, stage.artifacts)
+            artifacts = collect_artifacts(computer, stage.artifacts)
         finally:
             await computer.container.resume()
         async with _verifier(premises, opened, task, stage, artifacts, way) as (place, bundled):
@@ -105,12 +105,13 @@ async def graded(
         raise failure(error) from error
 
 
-async def graded_or_broken(
+async def grade_or_zero(
     premises: Premises, opened: OpenedComputer, task: HarborTask, stage: TaskStage, way: str
 ) -> StageRewards:
-    """The same; 0 where there is no reward, and would be one had the agent done nothing. Raises as `graded`."""
+    """Grades as `grade` does; 0 where there is no reward, and would be one had the agent done nothing. Raises as
+    `grade`."""
     try:
-        return await graded(premises, opened, task, stage, way)
+        return await grade(premises, opened, task, stage, way)
     except EnvironmentFailure as lost:
         if not await _graded_untouched(premises, task, stage):
             raise
@@ -132,7 +133,7 @@ async def _graded_untouched(premises: Premises, task: HarborTask, stage: TaskSta
         except (InputError, SandboxFailure) as error:
             raise failure(error) from error
         try:
-            await graded(premises, fresh, task, stage, APART)
+            await grade(premises, fresh, task, stage, APART)
             known[key] = True
         except EnvironmentFailure:
             known[key] = False

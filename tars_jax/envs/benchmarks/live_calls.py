@@ -17,7 +17,7 @@ from tars_jax import InputError
 from tars_jax.environment import EnvironmentFailure
 from tars_jax.envs.benchmarks.live_page import address_of
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.tasks.browsing.calls import LONGEST, about
+from tars_jax.tasks.browsing.calls import LONGEST, matching_lines
 from tars_jax.web.client import NO_ANSWER, NOT_IN_FORM, failing_as, http_client
 from tars_jax.web.network import Hosts, Proxy
 
@@ -85,7 +85,9 @@ class LiveCalls:
         reader.close()
         lines = [line for line in (" ".join(each.split()) for each in "".join(reader.pieces).split("\n")) if line]
         links = [f"{target} {words}" for target, words in dict(reader.links).items()][:MOST_LINKS]
-        return "\n".join((cut("\n".join(about(description, lines)), LONGEST), *(["Links:", *links] if links else [])))
+        return "\n".join(
+            (cut("\n".join(matching_lines(description, lines)), LONGEST), *(["Links:", *links] if links else []))
+        )
 
     async def close(self) -> None:
         """Closes the connections; a second call does nothing."""

@@ -50,7 +50,7 @@ def check_hosts(hosts: object) -> tuple[str, ...]:
 
 
 def address_of(website: str) -> str:
-    """With a scheme: websites stand without one in some tasks."""
+    """The address of a website, with a scheme: websites stand without one in some tasks."""
     return website if "://" in website else f"https://{website}"
 
 
@@ -84,7 +84,7 @@ class LivePage:
 
     @classmethod
     async def over(cls, page: ActsOnPage, hosts: Sequence[str], address: str, seed: int) -> LivePage:
-        """The same over an empty page, which is closed where that fails."""
+        """Opens a live page over an empty one, which is closed where that fails."""
         try:
             shown = cls(page, Hosts(hosts), await page.start("0", seed=seed, read=_READ), address)
             await shown._assign(address)
@@ -130,7 +130,7 @@ class LivePage:
         await self._soon(f"location.assign({json.dumps(url)})")
 
     async def _soon(self, statement: str) -> None:
-        """When time goes on, so that whoever lets it sees the document that follows."""
+        """Runs a statement once time goes on, so that whoever lets it go on sees the document that follows."""
         await self.page.evaluate(f"setTimeout(() => {{ {statement} }}, 0), 0")
 
     async def _act(self, events: Sequence[browser.InputEvent], advance_ms: float) -> None:

@@ -13,7 +13,14 @@ from tars_jax.agent.calls import action_from_call
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkTasks, BenchmarkVerdict
 from tars_jax.envs.benchmarks.osworld2_models import JUDGE, USER, Helper, judged, needed, user_says
-from tars_jax.envs.benchmarks.osworld2_stages import ASK, ComputerStage, PageStage, open_stage, said_by, stage_space
+from tars_jax.envs.benchmarks.osworld2_stages import (
+    ASK,
+    ComputerStage,
+    PageStage,
+    inspected_text,
+    open_stage,
+    stage_space,
+)
 from tars_jax.envs.interfaces import check_interface
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
@@ -94,7 +101,7 @@ class OSWorld2Environment(BenchmarkEnvironment):
             elif isinstance(action, ToolCall) and action.name == ASK.name:
                 said.append(f"The user says: {await self._answered(str(action.parameters['question']))}")
             else:
-                self._done.note(said_by(action))
+                self._done.note(inspected_text(action))
                 said.append(await stage.act(action))
             if self._broken:
                 ended = True
@@ -291,7 +298,7 @@ class _Events:
         )  # fmt: skip
 
     def words(self) -> list[str]:
-        """What the user said unasked since the last call."""
+        """Messages of the user, unasked, since the last call."""
         words, self._words = self._words, []
         return words
 

@@ -17,7 +17,7 @@ FOLDER = "folder"
 _KINDS = ((stat.S_ISFIFO, "fifo"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
 
 
-async def places(computer: Computer, leaving_out: Collection[str]) -> dict[str, str]:
+async def special_files(computer: Computer, leaving_out: Collection[str]) -> dict[str, str]:
     """Kinds of whatever is no regular file, by paths below the home folder. Raises Unreadable."""
     try:
         top = computer.container.open_folder(computer.machine.home)
@@ -59,7 +59,7 @@ def _kind(name: str, folder: int) -> str:
     return FOLDER if stat.S_ISDIR(mode) else next((kind for holds, kind in _KINDS if holds(mode)), "")
 
 
-async def named(computer: Computer, paths: Iterable[str]) -> tuple[dict[str, File], frozenset[str]]:
+async def read_files(computer: Computer, paths: Iterable[str]) -> tuple[dict[str, File], frozenset[str]]:
     """Regular files at these paths, and all paths that could be looked at."""
     try:
         top = computer.container.open_folder(computer.machine.home)

@@ -15,7 +15,7 @@ from typing import Protocol
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Hotkey, Press, ToolCall, Type
 from tars_jax.environment import BOTH, GUI, SDK, ActionSpace, EnvironmentFailure, Function, Observation, Task
-from tars_jax.envs.benchmarks.osworld2_places import FOLDER, named, places
+from tars_jax.envs.benchmarks.osworld2_places import FOLDER, read_files, special_files
 from tars_jax.envs.computer import ComputerEnvironment
 from tars_jax.envs.computer_episode import SETTINGS
 from tars_jax.envs.gui import PAGE_ACTIONS, Position, acts_on_page, mouse_after, to_events
@@ -190,7 +190,7 @@ class _Desk(ComputerEnvironment):
         """Raises Broken where the agent has made it unreadable."""
         assert self._episode is not None
         self._last = None
-        why = await self._episode.verdict(None)
+        why = await self._episode.verify(None)
         if self._last is None:
             raise Broken(why)
         return self._last
@@ -220,10 +220,10 @@ class _Desk(ComputerEnvironment):
         leaving_out = SETTINGS if computer.desktop is not None else ()
         try:
             outcome = await self._outcome()
-            others = dict.fromkeys(outcome.folders, FOLDER) if near is None else await places(near, leaving_out)
+            others = dict.fromkeys(outcome.folders, FOLDER) if near is None else await special_files(near, leaving_out)
             return ObservedState(outcome.files, places=others)
         except (Broken, Unreadable) as error:
-            files, looked_at = ({}, frozenset[str]()) if near is None else await named(near, paths)
+            files, looked_at = ({}, frozenset[str]()) if near is None else await read_files(near, paths)
             return ObservedState(files, unread=str(error), looked_at=looked_at)
 
 
@@ -282,7 +282,7 @@ def open_stage(
     return ComputerStage(part, interface, resources, paths)
 
 
-def said_by(action: Action) -> Mapping[str, str]:
+def inspected_text(action: Action) -> Mapping[str, str]:
     """Text of an action that a safety report looks at: typed text, also key by key, or the command."""
     match action:
         case ToolCall(_, {"command": str(command)}):

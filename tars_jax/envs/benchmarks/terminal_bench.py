@@ -27,7 +27,7 @@ from tars_jax.envs.benchmarks.harbor_computer import (
     put_folder,
 )
 from tars_jax.envs.benchmarks.harbor_oracle import ENDED, solve
-from tars_jax.envs.benchmarks.harbor_verifier import APART, WAYS, StageRewards, graded_or_broken
+from tars_jax.envs.benchmarks.harbor_verifier import APART, WAYS, StageRewards, grade_or_zero
 from tars_jax.envs.benchmarks.terminal_environment import TerminalEnvironment
 from tars_jax.envs.benchmarks.terminal_screen import TerminalScreen, action_space
 from tars_jax.envs.spec import EnvironmentResources
@@ -239,7 +239,7 @@ class TerminalBenchEnvironment(TerminalEnvironment):
         assert self._opened is not None and self._task is not None
         seconds, late = time.monotonic() - self._stage_began, self._is_late()
         try:
-            rewards = await graded_or_broken(await self._premises(), self._opened, self._task, self._stage, self._way)
+            rewards = await grade_or_zero(await self._premises(), self._opened, self._task, self._stage, self._way)
         except EnvironmentFailure as lost:
             about = {"step": self._stage.name, "done": self._told(), **lost.details}
             raise EnvironmentFailure(lost.kind, str(lost), about) from lost

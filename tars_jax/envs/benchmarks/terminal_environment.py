@@ -51,7 +51,7 @@ class TerminalEnvironment(BenchmarkEnvironment):
         return self._near
 
     async def discard(self) -> None:
-        """After a failure: whoever asks again gets other ones."""
+        """Discards the computers after a failure: whoever asks again gets other ones."""
         near, self._near = self._near, None
         if near is not None:
             shared_computers.discard(near)

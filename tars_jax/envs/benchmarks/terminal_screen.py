@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tars_jax.agent.actions import Action
-from tars_jax.agent.platforms import PLATFORM_ACTIONS
+from tars_jax.agent.platform_prompt import PLATFORM_ACTIONS
 from tars_jax.environment import GUI, ActionSpace, Function, Observation
 from tars_jax.envs.computer_screen import DesktopScreen
 from tars_jax.envs.interfaces import space_of

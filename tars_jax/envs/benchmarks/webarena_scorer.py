@@ -16,7 +16,7 @@ import sys
 from typing import Any
 
 
-def scored(request: dict[str, Any]) -> dict[str, Any]:
+def score_episode(request: dict[str, Any]) -> dict[str, Any]:
     try:
         version = importlib.metadata.version("webarena-verified")
     except importlib.metadata.PackageNotFoundError:
@@ -44,5 +44,5 @@ def scored(request: dict[str, Any]) -> dict[str, Any]:
 if __name__ == "__main__":
     said = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):  # whatever the package prints
-        answer = scored(json.load(sys.stdin))
+        answer = score_episode(json.load(sys.stdin))
     said.write(json.dumps(answer))

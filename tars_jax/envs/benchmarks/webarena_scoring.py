@@ -36,7 +36,8 @@ def scorer_python() -> Path:
 
 
 def wrong_form(response: str | None) -> str:
-    """Why a response is none of the benchmark's schema; empty: it is one. Such a response is the agent's own fault."""
+    """The reason why a response breaks the benchmark's schema; empty: it fits. Such a response is the agent's own
+    fault."""
     if response is None or not response.strip():
         return "there is no answer"
     fenced = _FENCED.search(response)

@@ -19,10 +19,10 @@ from tars_jax.agent import check_space
 from tars_jax.agent.actions import FUNCTIONS
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task, Transition
 from tars_jax.envs.foreign.worker import SharedWorker, Worker
-from tars_jax.envs.prompts import ANSWER, answers
-from tars_jax.json_fields import shown
+from tars_jax.envs.prompt_dataset import ANSWER, answers
+from tars_jax.json_fields import short_repr
 from tars_jax.sandbox.tools.names import folded, free_name
-from tars_jax.tasks.prompts import Dealt, Message, one_text
+from tars_jax.tasks.prompts import Message, RowSplit, one_text
 
 STOPPING_S = 2.0  # that an environment may take to break off; one that blocks its worker takes all others with it
 
@@ -30,7 +30,9 @@ STOPPING_S = 2.0  # that an environment may take to break off; one that blocks i
 class ForeignEnvironment:
     """Plays one episode after another."""
 
-    def __init__(self, name: str, shared: SharedWorker, rows: Dealt, threshold: float, choices: Sequence[str]) -> None:
+    def __init__(
+        self, name: str, shared: SharedWorker, rows: RowSplit, threshold: float, choices: Sequence[str]
+    ) -> None:
         """`threshold`: the least reward of a success. `choices`: the only texts that can be answered; empty: any."""
         self._name, self._shared, self._rows, self._threshold = name, shared, rows, threshold
         self._answer_alone = answers(choices)
@@ -194,7 +196,7 @@ def _message(message: Mapping[str, Any]) -> Message:
     content = message.get("content") or ""
     if isinstance(content, list):
         if others := [part for part in content if part.get("type") != "text"]:
-            raise InputError(f"messages must be text alone, as nothing else is shown; got {shown(others[0])}")
+            raise InputError(f"messages must be text alone, as nothing else is shown; got {short_repr(others[0])}")
         content = "\n".join(part["text"] for part in content)
     calls = [each["function"] for each in message.get("tool_calls") or ()]  # where a dialog is told from its beginning
     text = "\n".join(filter(None, [content, *(f"{call['name']}({call['arguments']})" for call in calls)]))

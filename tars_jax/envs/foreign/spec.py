@@ -23,7 +23,7 @@ from tars_jax.envs.foreign.worker import SharedWorker, Worker
 from tars_jax.envs.spec import DEFAULT_MAX_STEPS, EnvironmentResources, EnvironmentSpec
 from tars_jax.json_fields import Fields
 from tars_jax.launcher import given_path
-from tars_jax.tasks.prompts import Dealt, Sides
+from tars_jax.tasks.prompts import RowSplit, Sides
 
 INSTALLED = Path(__file__).parents[3] / ".cache" / "foreign" / "bin" / "python"
 OPTIONS = ("id", "args", "held_out", "seed", "shuffle", "max_characters", "choices", "time_limit")
@@ -34,7 +34,7 @@ class ForeignFacts:
     """Facts about an environment before it plays."""
 
     shared: SharedWorker
-    rows: Dealt
+    rows: RowSplit
     max_turns: int  # below 1: it has no limit
     threshold: float  # the least reward of a success
 
@@ -102,7 +102,7 @@ def _opened(package: str, id: str, arguments: str, sides: Sides, python: Path, p
     shared = SharedWorker(functools.partial(Worker.loaded, python, package, id, json.loads(arguments), path))
     worker, known = shared.acquire()
     try:
-        rows = Dealt(sides)
+        rows = RowSplit(sides)
         for prompt, characters, side in known["rows"]:
             rows.add(prompt, characters, side)
         rows.deal(f"{package} {id}")

@@ -56,7 +56,8 @@ class Worker:
     def loaded(
         cls, python: Path, package: str, id: str, arguments: Mapping[str, Any], path: Sequence[str]
     ) -> tuple[Self, dict[str, Any]]:
-        """One with the environment `id`, and what is known of that. Raises InputError where it cannot be loaded."""
+        """Starts a worker with the environment `id`; returns what is known of that, too. Raises InputError where it
+        cannot be loaded."""
         try:
             worker = cls(python, package)
         except OSError as error:
@@ -111,7 +112,7 @@ class Worker:
         self.kill()
 
     def kill(self) -> None:
-        """With all that it has started in its session. Returns when its listeners know."""
+        """Kills the worker with all that it has started in its session. Returns when its listeners know."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, 9)
         self._process.wait()

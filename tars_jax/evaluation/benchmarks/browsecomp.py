@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 from tars_jax.judges.browsecomp import NOT_UNDERSTOOD
 from tars_jax.judges.reference import answer_of
@@ -24,7 +24,7 @@ _BINS, _BINS_ZH = 10, 5
 
 
 class Graded(NamedTuple):
-    """One response with a grade."""
+    """A response with its grade."""
 
     correct: bool
     confidence: float | None  # 0 to 100, as the response says it
@@ -41,7 +41,8 @@ def calibration_error(graded: Sequence[Graded]) -> float:
 
 
 def calibration_error_zh(graded: Sequence[Graded]) -> float:
-    """The same over the five bins min(confidence // 20, 4), 0 to 1, in whole percents; no confidence counts as 0."""
+    """The calibration error of BrowseComp-ZH, over the five bins min(confidence // 20, 4), 0 to 1, in whole percents;
+    no confidence counts as 0."""
     said = [(each.correct, float(int(each.confidence or 0))) for each in graded]
     return _binned([(right, sure, min(int(sure) // 20, _BINS_ZH - 1)) for right, sure in said])
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 from tars_jax.judges.evidence import ENDED, evidence_of
 from tars_jax.judges.reference import answer_of

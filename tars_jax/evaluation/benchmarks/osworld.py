@@ -21,7 +21,7 @@ from typing import Any
 from tars_jax.agent.grammar_text import parse_text
 from tars_jax.agent.pyautogui_lines import pyautogui_line
 from tars_jax.agent.response import ParseError
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 
 ACTION_SPACES = {"gui": "pyautogui", "sdk": "functions", "both": "pyautogui_functions"}
@@ -55,7 +55,8 @@ def _args(about: BenchmarkRun, model: str, interface: str, top: Path) -> dict[st
 
 
 def write_episode(folder: Path, each: Attempt, options: Mapping[str, Any]) -> None:
-    """Its actions, screens and, where it counts, its score; `options` may have the `size` of the screen."""
+    """Writes an episode's actions, screens and, where it counts, its score; `options` may have the `size` of the
+    screen."""
     trajectory = each.trajectory
     width, height = options.get("size") or SIZE
     final = (trajectory.metadata.get("final") or {}).get("benchmark") or {}

@@ -14,7 +14,7 @@ from tars_jax import InputError
 from tars_jax.evaluation import published
 from tars_jax.evaluation.report import ReportTable
 from tars_jax.evaluation.statistics import Estimate, bootstrap_difference
-from tars_jax.evaluation.tables import shown
+from tars_jax.evaluation.tables import estimate_text
 from tars_jax.json_fields import read_object
 
 PAPER = "(paper)"
@@ -32,7 +32,7 @@ class SuiteRun:
 
     @property
     def success(self) -> Estimate | None:
-        """In percent, where the suite counts successes."""
+        """Success in percent, where the suite counts successes."""
         found = self.result.get("success")
         return None if found is None else Estimate(*(100 * found[name] for name in Estimate._fields))
 
@@ -43,7 +43,7 @@ class SuiteRun:
 
     @property
     def lost(self) -> str:
-        """In words, where episodes were lost; empty: none was."""
+        """The number of lost episodes in words; empty: none was lost."""
         lost = self.result.get("lost_to_infrastructure", 0) + self.result.get("judge_cannot_say", 0)
         return f"; {lost} episodes lost" if lost else ""
 
@@ -123,7 +123,7 @@ def lmgame_table(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> ReportT
 
 
 def comparison_tables(runs: Sequence[SuiteRun], called: Mapping[str, str]) -> list[ReportTable]:
-    """For each suite that the first checkpoint and another played: differences over the tasks that both have."""
+    """Tables for each suite that the first checkpoint and another played: differences over the tasks that both have."""
     tables = []
     for suite in dict.fromkeys(run.suite for run in runs):
         mine = {run.checkpoint: run for run in runs if run.suite == suite}
@@ -146,7 +146,7 @@ def _differences(first: SuiteRun, other: SuiteRun, both: Sequence[str]) -> list[
     cells = []
     for what, unit in (("successes", 100), ("scores", 1)):
         before, after = ([_mean(run.tasks[id][what]) * unit for id in both] for run in (first, other))
-        cells.append(shown(bootstrap_difference(before, after, paired=True), 1 if unit == 100 else 3))
+        cells.append(estimate_text(bootstrap_difference(before, after, paired=True), 1 if unit == 100 else 3))
     return cells
 
 
@@ -159,11 +159,11 @@ def _cell(run: SuiteRun) -> str:
     if success is None:  # of a suite of ours: successes by name
         solved, played = map(sum, zip(*run.result.get("successes", {"": (0, 0)}).values(), strict=True))
         return f"{100 * solved / played:.1f} of {played}{run.lost}" if played else "-"
-    return f"{shown(success)} of {run.result['tasks']}{run.lost}"
+    return f"{estimate_text(success)} of {run.result['tasks']}{run.lost}"
 
 
 def _estimate(found: Any) -> str:
-    return "-" if not found else shown(Estimate(*(found[name] for name in Estimate._fields)))
+    return "-" if not found else estimate_text(Estimate(*(found[name] for name in Estimate._fields)))
 
 
 def _version(runs: Sequence[SuiteRun], suite: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from tars_jax import __version__
 from tars_jax.data.atif_writing import SUFFIX, write_atif
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 from tars_jax.sandbox.computer.build_context import context_digest
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from PIL import Image
 
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun
 from tars_jax.evaluation.benchmarks.osworld import ACTION_SPACES, OBSERVATIONS, write_episode
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.trajectory import Trajectory
 
 SIZE = (1280, 800)  # of the screen of its machines, where no picture says it

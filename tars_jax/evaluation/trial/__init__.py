@@ -2,9 +2,8 @@
 
 from tars_jax.evaluation.trial.examine import Trial, TrialLimits, try_environment
 from tars_jax.evaluation.trial.findings import LOOK, OK, WRONG, Finding
-from tars_jax.evaluation.trial.page import render_trial
-from tars_jax.evaluation.trial.played import Subject, TrialEpisode
-from tars_jax.evaluation.trial.transcript import transcript
+from tars_jax.evaluation.trial.trial_episode import Subject, TrialEpisode
+from tars_jax.evaluation.trial.trial_report import render_trial, transcript
 
 __all__ = [
     "LOOK",

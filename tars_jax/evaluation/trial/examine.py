@@ -13,7 +13,7 @@ from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.evaluation.trial import findings
 from tars_jax.evaluation.trial.calls import TriedCall, calls_of, unknown_call
 from tars_jax.evaluation.trial.findings import LOOK, OK, WRONG, Finding, counted, quoted
-from tars_jax.evaluation.trial.played import Subject, TrialEpisode, begin, play, repeat, step
+from tars_jax.evaluation.trial.trial_episode import Subject, TrialEpisode, begin, play, repeat, step
 from tars_jax.rollout.players import Player, random_player, reference_player
 
 AGAIN = 2  # times that an episode is played again where it was played, besides once anew

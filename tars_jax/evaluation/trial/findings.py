@@ -14,7 +14,7 @@ import numpy as np
 
 from tars_jax.environment import Observation, Transition
 from tars_jax.envs.spec import EnvironmentSpec, Levels
-from tars_jax.evaluation.trial.played import TrialEpisode
+from tars_jax.evaluation.trial.trial_episode import TrialEpisode
 
 OK, LOOK, WRONG = "ok", "look", "wrong"  # as it should be; for somebody to think about; to be mended
 _QUOTED = 60  # characters of a text, in a sentence
@@ -39,7 +39,7 @@ def counted(number: int, what: str) -> str:
 
 
 def difference(one: Observation, other: Observation) -> str:
-    """In what two observations differ; empty: in nothing."""
+    """The difference of two observations in words; empty: none."""
     if one.text != other.text:
         return f"the text {quoted(one.text)} and {quoted(other.text)}"
     if one.screenshot == other.screenshot:
@@ -53,8 +53,8 @@ def difference(one: Observation, other: Observation) -> str:
     return f"{differing:,} of {height * width:,} pixels" if differing else ""
 
 
-def unlike(one: Transition, other: Transition) -> str:
-    """In what two transitions differ; empty: in nothing."""
+def transition_difference(one: Transition, other: Transition) -> str:
+    """The difference of two transitions in words; empty: none."""
     for name in ("reward", "terminated", "truncated", "success"):
         values = getattr(one, name), getattr(other, name)
         if values[0] != values[1]:
@@ -62,11 +62,11 @@ def unlike(one: Transition, other: Transition) -> str:
     return difference(one.observation, other.observation)
 
 
-def parted(one: TrialEpisode, other: TrialEpisode) -> tuple[int, str]:
+def first_divergence(one: TrialEpisode, other: TrialEpisode) -> tuple[int, str]:
     """The first turn, from 1, after which two plays of the same actions differ, and in what; (0, ""): none."""
     pairs = zip(one.transitions, other.transitions, strict=False)
     for number, (first, second) in enumerate(pairs, start=1):
-        if said := unlike(first, second):
+        if said := transition_difference(first, second):
             return number, said
     if other.failure and not one.failure:
         return len(other.transitions) + 1, f"a failure, {other.failure}"
@@ -87,12 +87,12 @@ def same_by_seed(played: TrialEpisode, again: Sequence[TrialEpisode], anew: Tria
     found = [Finding(OK, "seed", f"Seed {seed} begins the same {times} times, byte for byte, as seen and as asked.")]
     if played.first.screenshot != anew.first.screenshot:
         found = [Finding(OK, "seed", f"Seed {seed} begins with the same pixels {times} times, in other bytes.")]
-    step, said = parted(played, anew)
+    step, said = first_divergence(played, anew)
     if step:
         words = f"The same actions lead elsewhere in a new environment, from step {step} on: {said}."
         return [*found, Finding(LOOK, "seed", f"{words} Is all that is drawn drawn from the task's seed?")]
     for each in again:
-        step, said = parted(played, each)
+        step, said = first_divergence(played, each)
         if step:
             words = "A reset does not clean, or something is drawn without the task's seed: after an episode, the same "
             words += f"actions lead elsewhere from step {step} on: "
@@ -104,8 +104,8 @@ def same_by_seed(played: TrialEpisode, again: Sequence[TrialEpisode], anew: Tria
 
 
 def same_in_turn(played: TrialEpisode, again: TrialEpisode) -> list[Finding]:
-    """The same actions again of a further seed, in the same environment."""
-    step, said = parted(played, again)
+    """Findings where the same actions of a further seed are repeated in the same environment."""
+    step, said = first_divergence(played, again)
     words = f"Seed {played.task.seed}: the same actions lead elsewhere from step {step} on: {said}."
     return [Finding(WRONG, "seed", f"{words} Is all that is drawn drawn from the task's seed?")] if step else []
 

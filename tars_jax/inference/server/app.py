@@ -16,12 +16,12 @@ from starlette.types import ASGIApp
 from tars_jax.inference.config import ServerConfig
 from tars_jax.inference.server.chat import Chat
 from tars_jax.inference.server.constraints import ServedConstraints
-from tars_jax.inference.server.episodes import Episodes
+from tars_jax.inference.server.episodes import EpisodeEndpoints
 from tars_jax.inference.server.metrics import CONTENT_TYPE, HttpMetrics, engine_families, session_families
 from tars_jax.inference.server.request_admission import REWARD_PATH, WEIGHTS_PATH, RequestAdmission
 from tars_jax.inference.server.responses import Responses
 from tars_jax.inference.server.served import Served
-from tars_jax.inference.server.sessions import Sessions
+from tars_jax.inference.server.sessions import SessionEndpoints
 from tars_jax.inference.server.weights import Weights
 from tars_jax.web import running
 from tars_jax.web.protocol import RequestError
@@ -31,7 +31,7 @@ from tars_jax.web.responses import JsonResponse, error_response, http_error, int
 def make_app(served: Served, config: ServerConfig) -> ASGIApp:
     """The application. The engine must run while it is served, and is not closed with it."""
     constraints, weights = ServedConstraints(served), Weights(served, config)
-    sessions, episodes = Sessions(served, config, weights), Episodes(served, config, weights)
+    sessions, episodes = SessionEndpoints(served, config, weights), EpisodeEndpoints(served, config, weights)
     chat = Chat(served, config, constraints, episodes)
     responses = Responses(served, chat, episodes)
 

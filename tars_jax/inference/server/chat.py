@@ -33,13 +33,19 @@ from tars_jax.inference.data_urls import decode_images
 from tars_jax.inference.sampling import Sampled, Sampling, Token
 from tars_jax.inference.server.answer_forms import answer_form
 from tars_jax.inference.server.constraints import ServedConstraints
-from tars_jax.inference.server.episodes import INLINE_CHARACTERS, Episode, Episodes, Recording, require_one_choice
+from tars_jax.inference.server.episodes import (
+    Episode,
+    EpisodeEndpoints,
+    Recording,
+    are_long,
+    require_one_choice,
+)
 from tars_jax.inference.server.generation import Ask, answers, engine_errors
 from tars_jax.inference.server.served import Served
 from tars_jax.inference.session import Session
 from tars_jax.inference.text_stream import StopText, TextStream
 from tars_jax.inference.tool_calls import CallStream
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 from tars_jax.web.protocol import RequestError
 from tars_jax.web.responses import EventStream, JsonResponse, read_json
 
@@ -60,7 +66,7 @@ class Chat:
     goes on where the last one of its window ended."""
 
     def __init__(
-        self, served: Served, config: ServerConfig, constraints: ServedConstraints, episodes: Episodes
+        self, served: Served, config: ServerConfig, constraints: ServedConstraints, episodes: EpisodeEndpoints
     ) -> None:
         self._episodes = episodes
         self._served, self._config, self._engine = served, config, served.engine
@@ -120,7 +126,7 @@ class Chat:
         return {"id": self._served.name, "object": "model", "created": self._created, "owned_by": "tars_jax"}
 
     def _no_model(self, name: str, param: str | None) -> RequestError:
-        message = f"model must be {self._served.name!r}; got {shown(name)}"
+        message = f"model must be {self._served.name!r}; got {short_repr(name)}"
         return RequestError(message, param, status=404, code="model_not_found")
 
     @contextlib.asynccontextmanager
@@ -135,7 +141,7 @@ class Chat:
                 if episode is not None:
                     recording = await stack.enter_async_context(self._episodes.recording(episode, messages))
                     prompt = recording.whole
-                elif asked.characters > INLINE_CHARACTERS:
+                elif are_long(messages):
                     prompt = await asyncio.to_thread(self._served.template, messages)
                 else:
                     prompt = self._served.template(messages)

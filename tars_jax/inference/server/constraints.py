@@ -19,7 +19,7 @@ from starlette.responses import Response
 from tars_jax import InputError
 from tars_jax.inference.constraint import Constraints, Spelling, extend_constraints, unconstrained
 from tars_jax.inference.server.served import Served
-from tars_jax.web.protocol import Fields, RequestError, busy
+from tars_jax.web.protocol import RequestError, RequestFields, busy
 from tars_jax.web.responses import JsonResponse, read_json
 
 MOST_STATES = 1 << 15
@@ -27,7 +27,7 @@ NAME = re.compile(r"[\w.-]{1,80}", re.ASCII)
 
 
 class ServedConstraints:
-    """The one table of a server's engine, and who may put something in."""
+    """The table of constraints of a server's engine, to which clients add patterns."""
 
     def __init__(self, served: Served) -> None:
         self._served, self._engine = served, served.engine
@@ -41,7 +41,7 @@ class ServedConstraints:
         name = request.path_params["name"]
         if not NAME.fullmatch(name):
             raise RequestError(f"name must be 1 to 80 of the characters A-Z a-z 0-9 _ . -; got {name[:100]!r}", "name")
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         pattern = fields.text("pattern")
         fields.done()
         async with self._changing:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from tars_jax.inference.chat_template import Message
-from tars_jax.inference.conversations import Conversation, said_of
+from tars_jax.inference.conversation_windows import Conversation, said_of
 
 
 @dataclasses.dataclass
@@ -28,8 +28,8 @@ class Episode:
     opened: int = 0  # sessions so far, each with a random stream of its own
 
 
-def let_go(conversation: Conversation) -> None:
-    """The engine holds its windows no longer; they are read again if somebody asks."""
+def give_up_sessions(conversation: Conversation) -> None:
+    """Gives up the engine's sessions of a conversation; its windows are read again if somebody asks."""
     for window, session in conversation.sessions():
         session.close()
         window.session = None
@@ -52,7 +52,7 @@ class PrefixEpisodes:
         self._open: list[Episode] = []
 
     def of(self, messages: Sequence[Message]) -> Episode:
-        """The one that a request goes on with, or a new one."""
+        """The conversation that a request goes on with, or a new one."""
         said = tuple(map(said_of, messages))
         found = [
             (len(window.said), episode)
@@ -65,7 +65,7 @@ class PrefixEpisodes:
         self._open.append(episode := self._begin())
         held = [each for each in self._open if not each.conversation.busy and any(each.conversation.sessions())]
         for each in sorted(held, key=lambda each: each.asked)[: max(0, len(held) - MOST_HELD)]:
-            let_go(each.conversation)
+            give_up_sessions(each.conversation)
         return episode
 
     def over(self, now: float) -> list[Episode]:
@@ -77,6 +77,6 @@ class PrefixEpisodes:
         return ended
 
     def all_over(self) -> list[Episode]:
-        """All, when the server ends."""
+        """Closes and returns all episodes, when the server ends."""
         ended, self._open = self._open, []
         return ended

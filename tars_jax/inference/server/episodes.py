@@ -3,7 +3,7 @@
 A trainer opens an episode and gives its key to a program that talks to /v1/chat/completions and knows nothing else of
 us; what it asks with that key (`Authorization: Bearer KEY`, or the header `X-Episode: ID` beside the server's own key)
 is the episode. A program that knows how well it did says so with the same key, once, at /v1/rl/reward. `finish` hands
-over the windows (conversations.py) and the reward, and ends the episode: the key opens nothing any more.
+over the windows (conversation_windows.py) and the reward, and ends the episode: the key opens nothing any more.
 
 Where the server keeps what is played (`Served.keep`), requests without a key are recorded, too, each with the
 conversation that it goes on with (`PrefixEpisodes`).
@@ -28,15 +28,15 @@ from tars_jax.inference.answer_fields import answer_fields
 from tars_jax.inference.chat_protocol import ChatRequest, message_of
 from tars_jax.inference.chat_template import Message, Prompt
 from tars_jax.inference.config import ServerConfig
-from tars_jax.inference.conversations import Conversation, Place, Turn, Window
+from tars_jax.inference.conversation_windows import Conversation, ConversationWindow, Place, Turn
 from tars_jax.inference.data_urls import encode_image
 from tars_jax.inference.sampling import OnToken, Sampled, Sampling
-from tars_jax.inference.server.episode import Episode, PrefixEpisodes, let_go
+from tars_jax.inference.server.episode import Episode, PrefixEpisodes, give_up_sessions
 from tars_jax.inference.server.served import Served
 from tars_jax.inference.server.weights import Weights
 from tars_jax.inference.session import Session
-from tars_jax.json_fields import shown
-from tars_jax.web.protocol import Fields, RequestError, busy
+from tars_jax.json_fields import short_repr
+from tars_jax.web.protocol import RequestError, RequestFields, busy
 from tars_jax.web.responses import JsonResponse, read_json
 
 log = logging.getLogger(__name__)
@@ -48,8 +48,8 @@ MOST_REWARD = 1e6
 MOST_SESSIONS = 4  # that an episode holds; of more windows the one that was asked longest ago is read again
 
 
-class Episodes:
-    """All of a server. Use as an async context manager."""
+class EpisodeEndpoints:
+    """Endpoints of the episodes of a server. Use as an async context manager."""
 
     def __init__(self, served: Served, config: ServerConfig, weights: Weights) -> None:
         self._served, self._config, self._engine, self._weights = served, config, served.engine, weights
@@ -58,7 +58,7 @@ class Episodes:
         self._by_prefix = PrefixEpisodes(begin, config.idle_seconds) if served.keep is not None else None
         self._reaper: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> Episodes:
+    async def __aenter__(self) -> EpisodeEndpoints:
         self._reaper = asyncio.create_task(self._reap())
         return self
 
@@ -66,12 +66,12 @@ class Episodes:
         assert self._reaper is not None
         self._reaper.cancel()
         for episode in self._open.values():
-            let_go(episode.conversation)
+            give_up_sessions(episode.conversation)
         if self._by_prefix is not None:
             await self._keep(self._by_prefix.all_over())
 
     def has_key(self, key: str) -> bool:
-        """Whether it is that of an episode; for whoever admits requests."""
+        """Whether a key is that of an episode; asked where requests are admitted."""
         return self._by_key(key) is not None
 
     def asking(self, headers: Mapping[str, str]) -> Episode | None:
@@ -85,7 +85,7 @@ class Episodes:
         return episode
 
     def of(self, headers: Mapping[str, str]) -> Episode | None:
-        """The same for any other request."""
+        """The episode of any other request; None: of none."""
         if (id := headers.get(HEADER)) is not None:
             return self._find(id)
         scheme, _, key = headers.get("authorization", "").partition(" ")
@@ -98,7 +98,7 @@ class Episodes:
 
     async def create(self, request: Request) -> Response:
         """{seed?, temperature?, answers?, answer_tokens?} -> {id, key}"""
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         seed = fields.integer("seed", None, 0, 2**63 - 1)
         answers = fields.integer("answers", None, 1, 2**31)
         answer_tokens = fields.integer("answer_tokens", None, 1, 2**31)
@@ -139,7 +139,7 @@ class Episodes:
         if episode is None:
             message = "the header Authorization must be Bearer and the key of an episode; got none"
             raise RequestError(message, status=401, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         if fields.value("reward") is None:
             raise fields.error("reward", "a number")
         reward = fields.number("reward", 0.0, -MOST_REWARD, MOST_REWARD)
@@ -157,7 +157,7 @@ class Episodes:
         of it."""
         episode = self._find(request.path_params["id"])
         del self._open[episode.id]
-        let_go(episode.conversation)
+        give_up_sessions(episode.conversation)
         windows = await asyncio.to_thread(self._windows, episode)
         said = {"reward": episode.reward, "success": episode.success, "refused": episode.refused}
         return JsonResponse({"id": episode.id, "windows": windows, **said})
@@ -170,7 +170,7 @@ class Episodes:
     async def _keep(self, episodes: Sequence[Episode]) -> None:
         """Keeps the trajectories of episodes that are over. One that cannot be kept is logged, and holds up nobody."""
         for episode in episodes:
-            let_go(episode.conversation)
+            give_up_sessions(episode.conversation)
             assert self._served.keep is not None
             if windows := await asyncio.to_thread(self._windows, episode):
                 try:
@@ -194,7 +194,7 @@ class Episodes:
                     place.window.session = None
                 episode.conversation.given_up(place)
 
-    def session_for(self, episode: Episode, window: Window) -> Session:
+    def session_for(self, episode: Episode, window: ConversationWindow) -> Session:
         """The session that holds the window, or a new one. Raises Busy where there is no room."""
         if window.session is None:
             held = [(each, session) for each, session in episode.conversation.sessions() if not each.busy]
@@ -214,7 +214,7 @@ class Episodes:
     def _find(self, id: str) -> Episode:
         episode = self._open.get(id)
         if episode is None:
-            message = f"there is no such episode, or it is over; got {shown(id)}"
+            message = f"there is no such episode, or it is over; got {short_repr(id)}"
             raise RequestError(message, status=404, code="episode_not_found")
         return episode
 
@@ -235,7 +235,7 @@ class Episodes:
         while True:
             for episode in self._open.values():
                 if not episode.conversation.busy and _now() - episode.asked > self._config.lease_seconds:
-                    let_go(episode.conversation)
+                    give_up_sessions(episode.conversation)
             if self._by_prefix is not None:
                 await self._keep(self._by_prefix.over(_now()))
             await asyncio.sleep(1.0)
@@ -244,7 +244,7 @@ class Episodes:
 class Recording:
     """One request of an episode and its answer."""
 
-    def __init__(self, episodes: Episodes, episode: Episode, place: Place) -> None:
+    def __init__(self, episodes: EpisodeEndpoints, episode: Episode, place: Place) -> None:
         self._episodes, self._episode, self._place = episodes, episode, place
         self._free = False
         self.done = False
@@ -280,9 +280,15 @@ class Recording:
         self.done = True
 
 
+def are_long(messages: Sequence[Message]) -> bool:
+    """Whether messages become tokens in a thread, so that they hold nobody up."""
+    characters = sum(len(part) for message in messages for part in message.parts if isinstance(part, str))
+    return characters > INLINE_CHARACTERS
+
+
 async def _placed(conversation: Conversation, messages: Sequence[Message]) -> Place:
-    """Long messages are made tokens in a thread, so that they hold nobody up."""
-    if sum(len(part) for message in messages for part in message.parts if isinstance(part, str)) <= INLINE_CHARACTERS:
+    """The place of messages; a thread finds that of long ones."""
+    if not are_long(messages):
         return conversation.place(messages)
     placing = asyncio.ensure_future(asyncio.to_thread(conversation.place, messages))
     try:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Seque
 from typing import Protocol, TypeVar
 
 from tars_jax import InputError
-from tars_jax.inference.sampling import Busy, NotFinite, OnToken, Refused, Sampled, Token
+from tars_jax.inference.sampling import Busy, InvalidRequest, NotFinite, OnToken, Sampled, Token
 from tars_jax.web.protocol import RequestError, busy
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ def engine_errors(seconds: float, param: Callable[[str], str] = str) -> Iterator
     except Busy as error:
         raise busy(str(error)) from error
     except InputError as error:
-        field = param(error.field) if isinstance(error, Refused) else None
+        field = param(error.field) if isinstance(error, InvalidRequest) else None
         raise RequestError(str(error), field, code="refused_by_engine") from error
     except TimeoutError as error:
         raise RequestError(f"no answer within {seconds:g} seconds", status=504, code="timeout") from error

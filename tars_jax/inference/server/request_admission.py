@@ -1,6 +1,6 @@
 """Admission of requests: what is decided before an endpoint runs, and what happens when its client goes away.
 
-Keys, the number of requests under way, the size of bodies and the time that they may take. While an endpoint computes,
+Keys, `max_requests` in flight, the size of bodies and the time that they may take. While an endpoint computes,
 the client is listened to: one that disconnects cancels its request, streamed or not, so that its slot is free at once.
 """
 
@@ -28,7 +28,7 @@ WEIGHTS_PATH = "/v1/rl/weights"
 
 
 class RequestAdmission:
-    """An ASGI application around another one."""
+    """Admission of requests, as an ASGI application around another one."""
 
     def __init__(
         self, app: ASGIApp, config: ServerConfig, metrics: HttpMetrics, has_key: Callable[[str], bool]
@@ -51,7 +51,8 @@ class RequestAdmission:
         try:
             self._metrics.active += 1
             try:
-                self._admit(scope)
+                self._authorize(scope)
+                self._limit_in_flight(scope)
                 if not await self._run(scope, receive, watched_send):
                     status = 499  # as nginx counts clients that left
             finally:
@@ -61,7 +62,7 @@ class RequestAdmission:
         finally:
             self._metrics.count(scope, status, time.perf_counter() - began)
 
-    def _admit(self, scope: Scope) -> None:
+    def _authorize(self, scope: Scope) -> None:
         config, path, headers = self._config, scope["path"], dict(scope["headers"])
         if is_loopback(config.host):
             require_local_name(headers.get(b"host", b"").decode("latin-1"))
@@ -75,8 +76,11 @@ class RequestAdmission:
                     code="invalid_api_key",
                     headers={"WWW-Authenticate": "Bearer"},
                 )
-        if self._metrics.active > config.max_requests and path not in UNLIMITED_PATHS:
-            raise busy(f"{config.max_requests} requests are under way; come again")
+
+    def _limit_in_flight(self, scope: Scope) -> None:
+        """Raises RequestError(429) where `max_requests` are in flight already."""
+        if self._metrics.active > self._config.max_requests and scope["path"] not in UNLIMITED_PATHS:
+            raise busy(f"{self._config.max_requests} requests are under way; come again")
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Runs the endpoint to its end; False when the client left before it."""

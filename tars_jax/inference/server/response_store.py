@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 from tars_jax.web.protocol import RequestError
 
 MOST_RESPONSES = 4096
@@ -52,7 +52,7 @@ class ResponseStore:
         """`owner`: of the request; empty: no episode. Raises RequestError for one that is not known (any more)."""
         found = self._stored.get((owner, id))
         if found is None:
-            message = f"there is no response {shown(id)}, or it is forgotten: give the whole conversation as input"
+            message = f"there is no response {short_repr(id)}, or it is forgotten: give the whole conversation as input"
             status = 404 if param is None else 400
             raise RequestError(message, param, status=status, code="previous_response_not_found")
         self._order.move_to_end(found.conversation.number)

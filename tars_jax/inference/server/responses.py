@@ -23,10 +23,10 @@ from tars_jax.inference.response_forms import Heard, Size, Tools, WordsAlone, pa
 from tars_jax.inference.response_input import ChatMessage, InputReader, as_turns
 from tars_jax.inference.response_output import output_items, response_events
 from tars_jax.inference.server.chat import Chat
-from tars_jax.inference.server.episodes import Episode, Episodes
+from tars_jax.inference.server.episodes import Episode, EpisodeEndpoints
 from tars_jax.inference.server.response_store import ResponseStore, Stored
 from tars_jax.inference.server.served import Served
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 from tars_jax.web.responses import EventStream, JsonResponse, read_json
 
 MAX_PIXELS = 4096 * 4096
@@ -65,9 +65,9 @@ class _Asked:
 
 
 class Responses:
-    """All of a server."""
+    """Endpoints of the responses of a server."""
 
-    def __init__(self, served: Served, chat: Chat, episodes: Episodes) -> None:
+    def __init__(self, served: Served, chat: Chat, episodes: EpisodeEndpoints) -> None:
         self._chat, self._episodes, self._name = chat, episodes, served.name
         self._form = served.computer or WordsAlone()
         self._store = ResponseStore()
@@ -75,7 +75,7 @@ class Responses:
     async def create(self, request: Request) -> Response:
         episode = self._episodes.asking(request.headers)
         owner = "" if episode is None else episode.id
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         try:
             asked = self._read(fields, episode, owner)
             body = await self._respond(asked, episode, owner)
@@ -95,7 +95,7 @@ class Responses:
         episode = self._episodes.of(request.headers)
         return "" if episode is None else episode.id
 
-    def _read(self, fields: Fields, episode: Episode | None, owner: str) -> _Asked:
+    def _read(self, fields: RequestFields, episode: Episode | None, owner: str) -> _Asked:
         """Raises RequestError that names what is wrong."""
         self._chat.require_model(fields.text("model"), episode)
         tools = parse_response_tools(fields)
@@ -226,11 +226,11 @@ def _after(words: str, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     return found
 
 
-def _format(fields: Fields) -> dict[str, Any]:
+def _format(fields: RequestFields) -> dict[str, Any]:
     """The field `text`: of a format, as chat completions have it."""
     if fields.value("text") is None:
         return {}
-    text = Fields(fields.value("text"), fields.param("text"))
+    text = RequestFields(fields.value("text"), fields.param("text"))
     text.ignore(("verbosity",))
     given = text.value("format")
     text.done()
@@ -241,7 +241,7 @@ def _format(fields: Fields) -> dict[str, Any]:
     return {"response_format": given}
 
 
-def _choice(fields: Fields, tools: Tools) -> Any:
+def _choice(fields: RequestFields, tools: Tools) -> Any:
     choice = fields.value("tool_choice")
     if choice in (None, "auto", "none"):
         return choice

@@ -28,8 +28,8 @@ from tars_jax.inference.server.generation import answers, engine_errors
 from tars_jax.inference.server.served import Served
 from tars_jax.inference.server.weights import Weights
 from tars_jax.inference.session import Session
-from tars_jax.json_fields import shown
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.json_fields import short_repr
+from tars_jax.web.protocol import RequestError, RequestFields
 from tars_jax.web.responses import EventStream, JsonResponse, read_json
 
 INLINE_BYTES = 1 << 16  # a body of more is read in a thread, so that it holds nobody up
@@ -64,8 +64,8 @@ class _Ask:
     stream: bool
 
 
-class Sessions:
-    """All live sessions of a server. Use as an async context manager: they are closed with it."""
+class SessionEndpoints:
+    """Endpoints of the live sessions of a server. Use as an async context manager: the sessions are closed with it."""
 
     def __init__(self, served: Served, config: ServerConfig, weights: Weights) -> None:
         self._served, self._config, self._weights, self._engine = served, config, weights, served.engine
@@ -79,7 +79,7 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._live)
 
-    async def __aenter__(self) -> Sessions:
+    async def __aenter__(self) -> SessionEndpoints:
         self._reaper = asyncio.create_task(self._reap())
         return self
 
@@ -91,7 +91,7 @@ class Sessions:
 
     async def create(self, request: Request) -> Response:
         """{seed?, lease_seconds?} -> {id, lease_seconds, version, weights}"""
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         seed, lease = self._seed_and_lease(fields)
         closing = contextlib.AsyncExitStack()
         with engine_errors(0):
@@ -100,7 +100,7 @@ class Sessions:
 
     async def fork(self, request: Request) -> Response:
         """{seed?, lease_seconds?} -> {id, ...}: a session with the same context and a random stream of its own."""
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         seed, lease = self._seed_and_lease(fields)
         live = await self._take(request)
         closing = contextlib.AsyncExitStack()
@@ -170,7 +170,7 @@ class Sessions:
 
     def _read(self, body: Any) -> _Ask:
         """Raises RequestError that names the field."""
-        fields, engine = Fields(body), self._engine
+        fields, engine = RequestFields(body), self._engine
         tokens = fields.token_ids("tokens", engine.model.vocabulary)
         urls = fields.array("images")
         if len(urls) > MAX_IMAGES:
@@ -178,7 +178,7 @@ class Sessions:
         images = [ImageUrl(url, f"images[{index}]") for index, url in enumerate(urls)]
         for image in images:
             if not isinstance(image.url, str):
-                raise RequestError(f"{image.param} must be a data URL; got {shown(image.url)}", image.param)
+                raise RequestError(f"{image.param} must be a data URL; got {short_repr(image.url)}", image.param)
         stops = stop_sequences(fields, most=16)
         top_p = fields.number("top_p", 1.0, 0.0, 1.0)
         if top_p == 0:
@@ -199,7 +199,7 @@ class Sessions:
         fields.done()
         return ask
 
-    def _seed_and_lease(self, fields: Fields) -> tuple[int, float]:
+    def _seed_and_lease(self, fields: RequestFields) -> tuple[int, float]:
         seed = _optional_seed(fields)
         lease = fields.number("lease_seconds", self._config.lease_seconds, 0.1, self._config.max_lease_seconds)
         fields.done()
@@ -248,6 +248,6 @@ class Sessions:
             await asyncio.sleep(0.25)
 
 
-def _optional_seed(fields: Fields) -> int | None:
+def _optional_seed(fields: RequestFields) -> int | None:
     seed = fields.integer("seed", None, 0, MAX_SEED)
     return None if seed is None else seed % 2**32

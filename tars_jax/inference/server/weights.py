@@ -27,7 +27,7 @@ from tars_jax.inference.config import ServerConfig
 from tars_jax.inference.server.served import Served
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import leaf_name
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 from tars_jax.web.responses import JsonResponse, read_json
 
 MAX_VERSION = 2**31 - 1
@@ -37,7 +37,7 @@ SAFETENSORS_TYPES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}
 
 
 class Weights:
-    """One update at a time; further ones wait. A refused or broken one changes nothing."""
+    """Endpoints of the weights: one update at a time, further ones wait. A refused or broken one changes nothing."""
 
     def __init__(self, served: Served, config: ServerConfig) -> None:
         self._served, self._config = served, config
@@ -50,7 +50,7 @@ class Weights:
         return JsonResponse({"version": self._served.engine.version, "word": self.word, "leaves": leaves})
 
     async def load(self, request: Request) -> Response:
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         name = fields.text("checkpoint")
         version = fields.integer("version", None, 0, MAX_VERSION)
         if version is None:

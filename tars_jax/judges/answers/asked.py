@@ -60,7 +60,7 @@ def _sentences(question: str) -> tuple[list[str], list[int]]:
 
 
 def asks_order(question: str) -> bool:
-    """In so many words."""
+    """Whether a question asks for an order in so many words."""
     return bool(_ORDER.search(question))
 
 

@@ -189,7 +189,8 @@ def _joined(first: Quantity, between: str, second: Quantity, before: str) -> Qua
 
 
 def _side(words: str) -> str:
-    """Which side of a number such words leave open; the words themselves where they say another thing, as "almost"."""
+    """The side of a number that such words leave open; the words themselves where they say something else, as
+    "almost"."""
     said = " ".join(words.casefold().split())
     return next((side for side, ways in _SIDES.items() if said in ways.split("|")), said)
 

@@ -112,7 +112,7 @@ def is_rounded(said: Quantity, wanted: Quantity) -> bool:
 
 
 def _rounded(value: float, digits: int) -> float:
-    """To so many significant digits, halves away from zero, as people do: 1234.5 is 1235."""
+    """Rounds to so many significant digits, halves away from zero, as people do: 1234.5 is 1235."""
     exact = decimal.Decimal(repr(float(value)))
     last = decimal.Decimal((0, (1,), exact.adjusted() + 1 - min(digits, 15)))
     return float(exact.quantize(last, rounding=decimal.ROUND_HALF_UP)) if value else 0.0
@@ -155,7 +155,7 @@ def _read_otherwise(said: Quantity, wanted: Quantity) -> Quantity:
 
 
 def _converted(said: Quantity, wanted: Quantity) -> float | None:
-    """In the reference's unit; None where that is of another kind."""
+    """The answer's value in the reference's unit; None where that is of another kind."""
     if said.unit is None or said.unit == wanted.unit:
         return said.value
     if isinstance(said.unit, frozenset):

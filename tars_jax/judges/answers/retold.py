@@ -45,7 +45,7 @@ def asks_share(question: str) -> bool:
 
 
 def retelling(reference: str, question: str) -> Retell:
-    """Of the reference, too."""
+    """Ways to tell a number, the reference among them."""
     steps: list[Retell] = [lambda text: _MINUTES.sub(_in_degrees, text)] if "°" in reference else []
     steps += [
         functools.partial(_without, rate=match)

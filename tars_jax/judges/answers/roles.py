@@ -65,8 +65,9 @@ def _is_noun_of_verb(word: str, question: ParsedQuestion) -> bool:
 
 
 def stands_where_asked(before: list[str], after: list[str], question: ParsedQuestion) -> bool:
-    """Not before a verb that the question has in the passive; and of one that ends with a preposition, behind that, or
-    no more is said than what it is. `before` and `after`: the words on both sides of the answer, folded."""
+    """Whether an answer is where the question asks for it: not before a verb that the question has in the passive; and
+    of one that ends with a preposition, behind that, or no more is said than what it is. `before` and `after`: the
+    words on both sides of the answer, folded."""
     if question.auxiliary in BE and after and after[0] in question.order and is_participle(after[0]):
         return False  # Ann named the ship, of "after whom was the ship named"
     if question.is_done_to and any(_is_noun_of_verb(each, question) for each in (*before, *after)):

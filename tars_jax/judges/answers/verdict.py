@@ -14,7 +14,7 @@ from tars_jax.judges.answers.numbers import says_no_number
 from tars_jax.judges.answers.quantity import Same
 from tars_jax.judges.answers.questions import ParsedQuestion, question_of
 from tars_jax.judges.answers.words import canonical, folded, plain
-from tars_jax.judges.answers.yes_no import as_yes_or_no, told
+from tars_jax.judges.answers.yes_no import as_yes_or_no, polarity
 
 ALTERNATIVES = " || "
 LONGEST = 4000  # characters of an answer; more is none
@@ -62,7 +62,7 @@ def _has_cases(reference: str, question: str) -> bool:
 def _polarity(said: str, reference: str, question: ParsedQuestion) -> Same:
     wanted = as_yes_or_no(reference, question.text)
     said = sentence(said)
-    pole, _, other = told(said, reference, question).partition(", ")
+    pole, _, other = polarity(said, reference, question).partition(", ")
     if pole == wanted:
         return Same.UNSURE if other else Same.YES
     if pole:

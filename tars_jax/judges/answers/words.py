@@ -60,7 +60,7 @@ def _sign(character: str) -> str:
 
 
 def canonical(text: str) -> str:
-    """One space, no quotation marks around all of it, no full stop at its end."""
+    """The text with single spaces, without quotation marks around it and a full stop at its end."""
     text, before = _SCALE.sub(lambda match: f":{match[1].replace(',', '')}", " ".join(plain(text).split())), ""
     while text != before:
         before = text
@@ -75,7 +75,7 @@ def words(text: str) -> list[tuple[int, int]]:
 
 
 def folded(text: str) -> str:
-    """In small letters, without accents, strokes and ligatures.
+    """The text in small letters, without accents, strokes and ligatures.
 
     Accents are those of Latin and Greek letters; of other scripts a mark makes another letter (パ, バ and ハ; Й and И)
     or another sign (≠), but for the points of ё and the stress that dictionaries put on vowels.
@@ -115,7 +115,7 @@ def _wide(text: str) -> str:
 
 @functools.lru_cache(maxsize=8192)
 def forms_of(raw: str) -> frozenset[str]:
-    """As it may be written: with ae for ä, and as a number, of XII, twelve, twelfth or 12th."""
+    """Spellings of a word: with ae for ä, and as a number, of XII, twelve, twelfth or 12th."""
     found = {folded(raw), _wide(raw)}
     found |= {re.sub("isation", "ization", each) for each in found}
     plain_word = folded(raw)

@@ -30,7 +30,7 @@ def as_yes_or_no(reference: str, question: str) -> str:
     return _POLES[match[1].casefold()] if match[1].casefold() != "indeed" else ""
 
 
-def told(said: str, reference: str, question: ParsedQuestion) -> str:
+def polarity(said: str, reference: str, question: ParsedQuestion) -> str:
     """yes or no, where all of an answer says so; "other" where a part of it is not understood; empty: neither."""
     said = canonical(re.sub(r"\b(ca|wo|sha)n't\b", r"\1n not", said, flags=re.IGNORECASE)).replace("n't", " not")
     match = _POLAR.fullmatch(said)

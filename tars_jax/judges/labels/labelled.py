@@ -15,7 +15,7 @@ CONTRADICTIONS = ("leave_out", "failure", "first")
 
 @dataclasses.dataclass(frozen=True)
 class Labelled:
-    """One trajectory. `labels` are its annotators', in the file's order."""
+    """A trajectory with the labels of its annotators, in the file's order."""
 
     id: str  # of task and agent
     site: str  # the benchmark, or the website

@@ -19,7 +19,7 @@ VALUES = {"0": False, "1": True, "2": None}
 
 
 def read_online_mind2web(file: str | Path, websites: str | Path | None = None) -> list[Labelled]:
-    """One for each agent and task that could be carried out, by the file's order.
+    """Labelled trajectories, one for each agent and task that could be carried out, in the file's order.
 
     `websites`: the benchmark's task file ([{"task_id", "website", ...}]), which names the sites; without it the site is
     "online-mind2web". Raises InputError that names the file, the entry and the field for what is not as above.

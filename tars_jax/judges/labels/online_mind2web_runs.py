@@ -50,7 +50,7 @@ def read_labelled_runs(folder: str | Path, *, trajectories: bool = True) -> list
 
 
 def read_run(folder: Path) -> Trajectory:
-    """One task's run, of the first form or of the second, whose last step is no deed. Raises InputError."""
+    """The run of one task, of the first form or of the second, whose last step is no action. Raises InputError."""
     file = folder / "result.json"
     record = read_object(file)
     fields = Fields(record, f"{file}: field ")

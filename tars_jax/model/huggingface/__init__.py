@@ -1,7 +1,7 @@
 """Open weights of the Qwen3-VL and Qwen2.5-VL families, as `transformers` keeps them, to and from our parameters."""
 
+from tars_jax.model.huggingface.checkpoint_export import export_checkpoint
+from tars_jax.model.huggingface.checkpoint_import import import_checkpoint
 from tars_jax.model.huggingface.configuration import read_config
-from tars_jax.model.huggingface.reading import import_checkpoint
-from tars_jax.model.huggingface.writing import export_checkpoint
 
 __all__ = ["export_checkpoint", "import_checkpoint", "read_config"]

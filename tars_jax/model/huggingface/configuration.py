@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from tars_jax import InputError
 from tars_jax.json_fields import read_object
 from tars_jax.model.config import ModelConfig, VisionConfig
-from tars_jax.model.huggingface.fields import Fields, json_object, three
+from tars_jax.model.huggingface.fields import CheckpointFields, json_object, three
 from tars_jax.model.huggingface.rotary import read_rope, rope_fields
 from tars_jax.model.presets import CLIP_MEAN, CLIP_STD
 
@@ -99,7 +99,7 @@ def read_config(directory: Path) -> ModelConfig:
     if not isinstance(kind, str) or kind not in ARCHITECTURES:
         raise InputError(f"{path}: model_type must be one of {', '.join(ARCHITECTURES)}; got {kind!r}")
     flat = top.get("text_config") is None
-    text = Fields(path, top if flat else json_object(path, top, "text_config"), _TEXT[kind])
+    text = CheckpointFields(path, top if flat else json_object(path, top, "text_config"), _TEXT[kind])
     text.require("hidden_act", "silu", default="silu")
     text.require("attention_bias", False, default=False)
     if kind == "qwen2_5_vl":
@@ -128,21 +128,24 @@ def read_config(directory: Path) -> ModelConfig:
         query_key_norm=kind != "qwen2_5_vl",
         rope_interleaved=kind != "qwen2_5_vl",
         norm_epsilon=text.positive("rms_norm_eps", 1e-6),
-        tied_embeddings=_is_tied(Fields(path, top), text, kind),
+        tied_embeddings=_is_tied(CheckpointFields(path, top), text, kind),
         vision=_read_vision(directory, json_object(path, top, "vision_config"), kind),
-        image_token=Fields(path, top, {"image_token_id": 151_655}).size("image_token_id", least=0, most=vocabulary - 1),
+        image_token=CheckpointFields(path, top, {"image_token_id": 151_655}).size(
+            "image_token_id", least=0, most=vocabulary - 1
+        ),
         **read_rope(path, text.values, kind, head_dim),
     )
 
 
-def _dense_layers(text: Fields, depth: int) -> tuple[int, ...]:
-    """Those that are listed, and all but every n-th of the rest."""
+def _dense_layers(text: CheckpointFields, depth: int) -> tuple[int, ...]:
+    """Numbers of the dense layers: those that are listed, and all but every n-th of the rest."""
     listed, step = text.blocks("mlp_only_layers"), text.size("decoder_sparse_step")
     return tuple(layer for layer in range(depth) if layer in listed or (layer + 1) % step)
 
 
-def _is_tied(top: Fields, text: Fields, kind: str) -> bool:
-    """Where the two sections differ, transformers lets one of them count, and not the same one in every family."""
+def _is_tied(top: CheckpointFields, text: CheckpointFields, kind: str) -> bool:
+    """Whether the embeddings are tied. Where the two sections differ, transformers reads one of them, and not the same
+    one in every family."""
     inner = text.flag("tie_word_embeddings")
     outer = top.flag("tie_word_embeddings")
     return outer or inner if kind == "qwen2_5_vl" else outer
@@ -152,9 +155,11 @@ def _read_vision(directory: Path, section: Mapping[str, Any], kind: str) -> Visi
     qwen25 = kind == "qwen2_5_vl"
     defaults = _QWEN25_VISION if qwen25 else _QWEN3_VISION
     path = directory / CONFIG_FILE
-    vision = Fields(path, section, defaults, "vision_config.")
+    vision = CheckpointFields(path, section, defaults, "vision_config.")
     vision.require("hidden_act", defaults["hidden_act"])
-    rope = Fields(path, json_object(path, vision.values, "rope_parameters"), prefix="vision_config.rope_parameters.")
+    rope = CheckpointFields(
+        path, json_object(path, vision.values, "rope_parameters"), prefix="vision_config.rope_parameters."
+    )
     if (form := rope.values.get("rope_type", "axial")) not in ("default", "axial"):
         raise InputError(f"{rope.prefix}rope_type must be default or axial; got {form!r}")
     mean, std = (CLIP_MEAN, CLIP_STD) if qwen25 else ((0.5,) * 3, (0.5,) * 3)
@@ -216,7 +221,7 @@ def _pixel_bounds(path: Path, pixels: Mapping[str, Any]) -> tuple[int, int]:
     for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):
         default = getattr(VisionConfig, name)
         value = pixels.get(name) or size.get(edge) or size.get(name) or default
-        bounds.append(Fields(path, {name: value}).size(name, most=MOST_PIXELS))
+        bounds.append(CheckpointFields(path, {name: value}).size(name, most=MOST_PIXELS))
     if bounds[0] > bounds[1]:
         raise InputError(f"{path}: min_pixels {bounds[0]} must be at most max_pixels {bounds[1]}")
     return bounds[0], bounds[1]

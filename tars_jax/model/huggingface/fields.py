@@ -27,7 +27,7 @@ def three(path: Path, name: str, values: Any, *, positive: bool = False) -> Any:
     return tuple(values)
 
 
-class Fields(json_fields.Fields):
+class CheckpointFields(json_fields.Fields):
     """A section of a file, with defaults for what it leaves out. Null is left out, too."""
 
     def __init__(

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.model.huggingface.fields import Fields, json_object
+from tars_jax.model.huggingface.fields import CheckpointFields, json_object
 
 KIND, SCALE = "F8_E4M3", "_scale_inv"  # the type in a file; what the name of a scale ends with
 
@@ -52,7 +52,7 @@ def read_blocks(path: Path, config: dict[str, Any]) -> Blocks | None:
     """
     if not (said := json_object(path, config, "quantization_config")):
         return None
-    fields = Fields(path, said, prefix="quantization_config.")
+    fields = CheckpointFields(path, said, prefix="quantization_config.")
     fields.require("quant_method", "fp8")
     fields.require("activation_scheme", "dynamic", default="dynamic")
     fields.require("fmt", "e4m3", default="e4m3")

@@ -12,7 +12,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.huggingface.fields import Fields, json_object, three
+from tars_jax.model.huggingface.fields import CheckpointFields, json_object, three
 from tars_jax.model.yarn import Yarn, attention_factor
 
 _SECTIONS = {"qwen3_vl_moe": [24, 20, 20], "qwen3_vl": [24, 20, 20], "qwen2_5_vl": [16, 24, 24]}
@@ -27,7 +27,7 @@ def read_rope(path: Path, text: Mapping[str, Any], kind: str, head_dim: int) -> 
     """
     scaling, parameters = json_object(path, text, "rope_scaling"), json_object(path, text, "rope_parameters")
     said = text.get("rope_theta", parameters.get("rope_theta"))
-    rope = Fields(path, scaling or parameters, {"rope_theta": said})
+    rope = CheckpointFields(path, scaling or parameters, {"rope_theta": said})
     form = rope.values.get("rope_type", rope.values.get("type", "default"))
     if form not in ("default", "mrope", "yarn"):
         raise InputError(f"{path}: the rotary positions must be of type default, mrope or yarn; got {form!r}")
@@ -40,19 +40,20 @@ def read_rope(path: Path, text: Mapping[str, Any], kind: str, head_dim: int) -> 
         rows, columns = (len(range(axis, min(3 * sections[axis], head_dim // 2), 3)) for axis in (1, 2))
         sections = (head_dim // 2 - rows - columns, rows, columns)
     return {
-        "rope_theta": Fields(path, {"rope_theta": theta}).positive("rope_theta"),
+        "rope_theta": CheckpointFields(path, {"rope_theta": theta}).positive("rope_theta"),
         "rope_sections": sections,
         "rope_scaling": _read_yarn(rope, text, kind) if form == "yarn" else None,
     }
 
 
-def _read_yarn(rope: Fields, text: Mapping[str, Any], kind: str) -> Yarn:
-    """What is left out has the defaults of transformers; the trained length may stand beside the settings, too."""
+def _read_yarn(rope: CheckpointFields, text: Mapping[str, Any], kind: str) -> Yarn:
+    """YaRN's settings, with the defaults of transformers for those that are left out; the trained length may stand
+    beside the settings, too."""
     name = "original_max_position_embeddings"
-    longest = Fields(rope.path, text, {"max_position_embeddings": _POSITIONS[kind]}).size(
+    longest = CheckpointFields(rope.path, text, {"max_position_embeddings": _POSITIONS[kind]}).size(
         "max_position_embeddings", most=MOST_POSITIONS
     )
-    trained = Fields(rope.path, text, {name: rope.values.get(name, longest)}).size(name, most=MOST_POSITIONS)
+    trained = CheckpointFields(rope.path, text, {name: rope.values.get(name, longest)}).size(name, most=MOST_POSITIONS)
     factor = rope.positive("factor", longest / trained)
     if factor < 1:
         raise InputError(f"{rope.path}: factor must be 1 or more; got {factor}")

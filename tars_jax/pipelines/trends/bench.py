@@ -98,7 +98,7 @@ class Bench:
         self._check_games()
 
     def _check_games(self) -> None:
-        """What is trained first may take long: raises InputError for any game that cannot be."""
+        """Raises InputError for any game that cannot be trained, before others are trained for long."""
         for game, first in self._starts.items():
             if first not in self._games:
                 raise InputError(f"config.starts.{game} must be one of {', '.join(self._games)}; got {first!r}")

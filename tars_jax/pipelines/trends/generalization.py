@@ -110,7 +110,7 @@ T13_TESTS = tuple(
 )
 
 
-def both(setups: list[OnDevice], bench: Bench) -> Parameters:
+def train_on_all_games(setups: list[OnDevice], bench: Bench) -> Parameters:
     """Policies that have learned from the experts of all games, a part of the updates of one after one of the other."""
     state = setups[0].learning(bench.seeds)
     for done in range(0, T13_UPDATES, T13_PART):
@@ -128,7 +128,7 @@ def measure_t13(bench: Bench) -> Measured:
     """
     chosen = {game: bench.tune(game) for game in T13_GAMES}
     setups = {game: bench.setup(game, settings) for game, settings in chosen.items()}
-    start = both(list(setups.values()), bench)
+    start = train_on_all_games(list(setups.values()), bench)
     agents = {"start": start}
     for game, setup in setups.items():
         agents[game] = setup.train(start, setup.pretrain_value(start, bench.seeds), bench.seeds)[1]

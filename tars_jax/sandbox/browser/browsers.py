@@ -19,8 +19,15 @@ from tars_jax.sandbox.browser.autoscaling import Load, browser_memory_mb
 from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
 from tars_jax.sandbox.browser.driver import Driver, start_driver
 from tars_jax.sandbox.browser.health import answers, why_no_page
-from tars_jax.sandbox.browser.launch import BrowserKind, FrameMode, FramesRefused, Launched, kind_for, launch
-from tars_jax.sandbox.browser.launch_diagnostics import launch_failure
+from tars_jax.sandbox.browser.launch import (
+    BrowserKind,
+    FrameMode,
+    FramesRefused,
+    Launched,
+    kind_for,
+    launch,
+    launch_failure,
+)
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.processes import SandboxRun
 from tars_jax.sandbox.failures import SandboxFailure

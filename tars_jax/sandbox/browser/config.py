@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.rules import at_least, between, check_fields, field, more_than, one_of
-from tars_jax.sandbox.browser.angle import ANGLE, SOFTWARE
+from tars_jax.sandbox.browser.chromium_flags import ANGLE, SOFTWARE
 from tars_jax.sandbox.browser.site import MAX_SIDE
 
 EXECUTABLE_VARIABLE = "TARS_JAX_CHROMIUM"

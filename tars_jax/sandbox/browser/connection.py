@@ -19,7 +19,8 @@ class ProtocolError(Exception):
 
 
 class DevToolsConnection(asyncio.Protocol):
-    """One browser; many sessions. Calls in flight raise ConnectionError when the browser goes away."""
+    """A connection to one browser, with many sessions. Calls in flight raise ConnectionError when the browser goes
+    away."""
 
     def __init__(self) -> None:
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -53,7 +54,7 @@ class DevToolsConnection(asyncio.Protocol):
         await self.send("Target.detachFromTarget", {"sessionId": session}, self._browser_session)
 
     def listen(self, session: str, heard: Heard) -> None:
-        """From now on `heard` gets the events of a session."""
+        """Sends the events of a session to `heard` from now on."""
         self._listeners[session] = heard
 
     def unlisten(self, session: str) -> None:
@@ -118,5 +119,5 @@ class DevToolsSession:
         self.id = session
 
     async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """As Connection.send, to this page."""
+        """Sends a command to this page, as DevToolsConnection.send does."""
         return await self._connection.send(method, params, self.id)

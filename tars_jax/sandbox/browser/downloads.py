@@ -115,7 +115,7 @@ class Downloader:
         self._turn = asyncio.Lock()
 
     async def begin(self, connection: DevToolsConnection, context: str) -> None:
-        """From now on, for the pages of a browser context."""
+        """Takes downloads from now on, for the pages of a browser context."""
         self._connection, self._context = connection, context
         self._session: DevToolsSession = await connection.attach_to_browser()
         connection.listen(self._session.id, self._heard)

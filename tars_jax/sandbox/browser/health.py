@@ -12,7 +12,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.connection import ProtocolError
 from tars_jax.sandbox.browser.isolation import new_context, new_tab, show
 from tars_jax.sandbox.browser.launch import Launched
-from tars_jax.sandbox.browser.screenshots import shown
+from tars_jax.sandbox.browser.screenshots import retry_until_shown
 from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.web.network import Hosts
 
@@ -39,7 +39,9 @@ async def why_no_page(launched: Launched, timeout_s: float) -> str | None:
             context = await new_context(launched, PROBE, Hosts(()))
             tab = await new_tab(launched, context)
             await show(tab, PROBE, timeout_s)
-            await shown(tab.frames.screenshot if tab.frames else partial(tab.session.send, "Page.captureScreenshot"))
+            await retry_until_shown(
+                tab.frames.screenshot if tab.frames else partial(tab.session.send, "Page.captureScreenshot")
+            )
             await context.close()
     except TimeoutError:
         return f"it showed no page within {timeout_s:g} s"

@@ -26,7 +26,7 @@ from tars_jax.sandbox.browser.autoscaling import (
     place_for_page,
 )
 from tars_jax.sandbox.browser.browsers import ATTEMPTS, BrowserPlace, Browsers, ManagerStats
-from tars_jax.sandbox.browser.chromium_sandbox import is_sandboxed
+from tars_jax.sandbox.browser.chromium_flags import is_sandboxed
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.connection import ProtocolError
 from tars_jax.sandbox.browser.downloads import Downloader, Downloads
@@ -37,8 +37,8 @@ from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.processes import SandboxRun
 from tars_jax.sandbox.browser.site import PageSpec, Site
+from tars_jax.sandbox.concurrency import run_every
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.loops import every
 from tars_jax.web.network import Hosts, Loopback, Proxy
 
 LONGEST_CLOSE_S = 5.0
@@ -86,7 +86,7 @@ class BrowserManager:
         except BaseException:
             await self.close()
             raise
-        self._watching = asyncio.create_task(every(self.config.health_s, self._watch, "the watch of browsers"))
+        self._watching = asyncio.create_task(run_every(self.config.health_s, self._watch, "the watch of browsers"))
 
     async def close(self) -> None:
         """Closes everything; no process and no file of the manager is left when it returns. Idempotent."""

@@ -38,7 +38,7 @@ class NetworkTrace:
         context.on("response", self._answered)
 
     async def entries(self) -> list[dict[str, Any]]:
-        """In the order in which they were asked; one without an answer has the status 0."""
+        """Entries in the order of the requests; one without an answer has the status 0."""
         if self._reading:
             await asyncio.wait(self._reading, timeout=WAIT_S)
         for entry in self._entries.values():

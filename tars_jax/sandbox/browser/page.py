@@ -98,7 +98,7 @@ class Page:
 
     @property
     def failure(self) -> SandboxFailure | None:
-        """Why the page is dead; None while it lives, and when it was closed alive."""
+        """The failure by which the page died; None while it lives, and when it was closed alive."""
         error = self._end.result() if self._end.done() else None
         return error if isinstance(error, SandboxFailure) else None
 
@@ -199,7 +199,7 @@ class Page:
             self._stay(request.url, is_download=False)
 
     def _stay(self, address: str, *, is_download: bool) -> None:
-        """What the page or a frame was about to show is none: time need not stand until another document is there."""
+        """Called where a navigation shows no new document: time need not stand until there is one."""
         sent = asyncio.ensure_future(self._evaluate(f"__clock.stay({json.dumps(address)}, {json.dumps(is_download)})"))
         sent.add_done_callback(lambda done: done.cancelled() or done.exception())
 

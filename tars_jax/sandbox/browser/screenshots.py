@@ -49,7 +49,7 @@ def png_size(png: bytes) -> tuple[int, int]:
     return width, height
 
 
-async def shown(take: Callable[[], Awaitable[T]]) -> T:
+async def retry_until_shown(take: Callable[[], Awaitable[T]]) -> T:
     """Result of `take`, asked again for seconds while the browser has nothing to show."""
     for wait_s in RETRIES_S:
         try:
@@ -116,7 +116,7 @@ class Screenshotter:
         await self._take("cdp")
 
     async def _take(self, path: str) -> bytes:
-        return await shown(self._takes[path])
+        return await retry_until_shown(self._takes[path])
 
     async def _canvas(self, image: str | None) -> bytes | None:
         if image is None or not image.startswith(DATA_URL):

@@ -43,7 +43,8 @@ LOOK = f"""(() => {{
 async def storage_of(
     context: BrowserContext, session: DevToolsSession, frame: str, *, databases: bool
 ) -> dict[str, Any]:
-    """As Playwright writes it. `databases`: those too, where they are of one origin, small, and can be written."""
+    """The storage of a page as Playwright writes it. `databases`: those too, where they are of one origin, small, and
+    can be written."""
     databases = databases and await _can_be_written(session, frame)
     return dict(await context.storage_state(indexed_db=databases))
 

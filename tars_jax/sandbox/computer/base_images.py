@@ -35,7 +35,8 @@ def machine() -> tuple[str, str, str]:
 
 
 def why_not(image: str, near: bool = False) -> str:
-    """Why computers cannot stand in for an image; empty: they can. A tag without a version is this machine's."""
+    """The reason why computers cannot stand in for an image; empty: they can. A tag without a version is this
+    machine's."""
     version, codename, python = machine()
     if near and version and _NEAR.fullmatch(image):
         return ""

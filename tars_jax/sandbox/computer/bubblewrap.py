@@ -24,7 +24,6 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer import inside
 from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
-from tars_jax.sandbox.computer.folder_copies import copy_folder
 from tars_jax.sandbox.computer.inside import connect_to
 from tars_jax.sandbox.computer.launcher.removing import remove_tree
 from tars_jax.sandbox.computer.launcher.seccomp import seccomp_filter
@@ -33,7 +32,7 @@ from tars_jax.sandbox.computer.processes import RUNNING, Process, listening_port
 from tars_jax.sandbox.computer.reattachment import Reattachment
 from tars_jax.sandbox.computer.root import find_inside, make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
-from tars_jax.sandbox.computer.snapshots import Snapshots
+from tars_jax.sandbox.computer.snapshots import Snapshots, copy_folder
 from tars_jax.sandbox.computer.spec import HOME, OTHER_HOME, USER_ID, ContainerSpec
 from tars_jax.sandbox.computer.walking import Sought
 from tars_jax.sandbox.failures import SandboxFailure
@@ -136,7 +135,7 @@ class BubblewrapIsolation:
         }  # fmt: skip
 
     def _arguments(self, spec: ContainerSpec) -> list[str]:
-        """What bubblewrap is told; it does things in this order."""
+        """bubblewrap's arguments; it carries them out in this order."""
         size, user = str(spec.disk_mib << 20), str(USER_ID)
         parts = [["--unshare-all", "--die-with-parent", "--as-pid-1", "--uid", user, "--gid", user, "--clearenv"]]
         parts += [["--hostname", spec.hostname], ["--ro-bind", str(self._run.path / "base/etc"), "/etc"]]

@@ -29,7 +29,7 @@ def _entries(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def context_digest(folder: Path) -> str:
-    """Another one after each change of a file, a link or a mode. Raises InputError for a context that is too large."""
+    """A digest that changes with every file, link or mode. Raises InputError for a context that is too large."""
     digest, size = hashlib.sha256(), 0
     for name, path in _entries(folder):
         status = path.lstat()

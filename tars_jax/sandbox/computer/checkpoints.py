@@ -31,7 +31,7 @@ _TRY_S = 30.0
 
 
 def criu_command() -> list[str] | None:
-    """How CRIU is started; None where there is none."""
+    """The command that starts CRIU; None where there is none."""
     named = os.environ.get("TARS_JAX_CRIU") or shutil.which("criu") or ""
     root = FETCHED / "root"
     if os.environ.get("TARS_JAX_CRIU") or not (root / "usr/sbin/criu").exists():
@@ -80,7 +80,7 @@ class Criu:
         self._tried: asyncio.Task[str] | None = None
 
     async def why_not(self) -> str:
-        """Why it does not work here; empty where it does. Found out once."""
+        """The reason why CRIU does not work here; empty where it works. Found out once."""
         if self._tried is None:
             self._tried = asyncio.create_task(self._try())
         return await asyncio.shield(self._tried)
@@ -114,7 +114,7 @@ class Criu:
         await self._run({"command": command, "as_user": user, "cgroups": []}, _PATIENCE_S)
 
     def restore_plan(self, checkpoint: Checkpoint, folder: Path) -> dict[str, Any]:
-        """What the plan of a container that is restored into `folder` has besides a new one's."""
+        """Entries of the launcher's plan for a container that is restored into `folder`, besides those of a new one."""
         assert self._command is not None
         made = {"dev": f"{folder}/dev", "hidden": f"{folder}/hidden"}
         outside = [f"mnt[{key}]:{made.get(source, source)}" for key, source in checkpoint.mounts.items()]

@@ -14,18 +14,17 @@ from typing import Self
 from tars_jax import InputError
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
-from tars_jax.sandbox.computer.filling import put
 from tars_jax.sandbox.computer.followed_program import FollowedProgram
 from tars_jax.sandbox.computer.forks import FORKS, SavedComputer, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.computer.home import File, Given, read_home
-from tars_jax.sandbox.computer.isolation import open_isolation, taken_over
+from tars_jax.sandbox.computer.home import File, Given, put, read_home
+from tars_jax.sandbox.computer.isolation import open_isolation, take_over_left
 from tars_jax.sandbox.computer.processes import Process
-from tars_jax.sandbox.computer.reattachment import can_keep, leave
+from tars_jax.sandbox.computer.reattachment import can_keep, write_kept_isolation
 from tars_jax.sandbox.computer.recording import CallRecording
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.walking import Sought, Unreadable
-from tars_jax.sandbox.computer.whole import done_or_undone
+from tars_jax.sandbox.concurrency import finish_or_undo
 from tars_jax.sandbox.failures import SandboxFailure
 
 
@@ -128,7 +127,8 @@ class Computer:
         return [Computer(guest, saved.way, self._of_computers(), saved.begun_from) for guest in guests]
 
     async def save(self, way: str = "", at: Callable[[], None] = lambda: None) -> SavedComputer:
-        """This moment, for `Computers.open_saved`, also when this computer has ended. `way` and errors as of `fork`.
+        """Saves this moment for `Computers.open_saved`, also when this computer has ended. `way` and errors as of
+        `fork`.
 
         `at` is called at the moment itself, where programs are in the copy: what the host knows of them belongs to it.
         """
@@ -141,12 +141,12 @@ class Computer:
             raise InputError(f"way of a fork must be one that works here; got live: {why}")
         record = computers.forks == "replay"
         work = save(computers.isolation(), self.guest, way, self._begun_from, record=record, at=at)
-        return await done_or_undone(work, lambda saved: saved.remove())
+        return await finish_or_undo(work, lambda saved: saved.remove())
 
     async def snapshot(self, name: str) -> Snapshot:
-        """Its files as they are now. Raises SandboxFailure."""
+        """Takes a snapshot of its files as they are now. Raises SandboxFailure."""
         remove = self._of_computers().isolation().remove_snapshot
-        return await done_or_undone(self.container.snapshot(name), remove)
+        return await finish_or_undo(self.container.snapshot(name), remove)
 
     async def opened(self, saved: SavedComputer) -> Computer:
         """A computer that goes on from a moment of this one, which `save` has kept. Raises SandboxFailure."""
@@ -215,10 +215,10 @@ class Computers:
     async def _begun(self) -> Isolation:
         if self._kept_in is None:
             return await open_isolation(_shared_folder(), self._kind)
-        isolation = await taken_over(self._kept_in) or await open_isolation(_shared_folder(), self._kind)
+        isolation = await take_over_left(self._kept_in) or await open_isolation(_shared_folder(), self._kind)
         if can_keep(isolation):
             try:
-                await leave(isolation, self._kept_in)
+                await write_kept_isolation(isolation, self._kept_in)
             except BaseException:
                 await isolation.close()
                 raise

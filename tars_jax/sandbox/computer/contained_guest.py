@@ -107,14 +107,14 @@ class ContainedGuest:
 
     async def checkpoint(self, name: str, at: Callable[[], None] = lambda: None) -> Checkpoint:
         """Saves files and processes; calls wait meanwhile, and `at` is called. Raises SandboxFailure."""
-        async with self.machine.client.apart():
+        async with self.machine.client.quiesced():
             at()
             return await self.container.checkpoint(name)
 
     async def suspend(self, name: str) -> None:
         """Ends the container until `resume`. Raises SandboxFailure, and the computer goes on where it could not."""
         client = self.machine.client
-        async with client.apart():
+        async with client.quiesced():
             self._suspended = await self.container.suspend(name)
             client.links.why_away = "the computer is suspended"
 

@@ -65,9 +65,8 @@ class Container(Protocol):
         ...
 
     def host_path(self, path: str) -> Path:
-        """Where this process sees a path of the inside. An agent can put symbolic links there that lead out for whoever
-        follows them from here: use `read`, `open_folder` and `connect`, which follow none.
-        """
+        """The path at which this process sees a path of the inside. An agent can put symbolic links there that lead out
+        for whoever follows them from here: use `read`, `open_folder` and `connect`, which follow none."""
         ...
 
     def open_folder(self, path: str) -> int:
@@ -129,7 +128,8 @@ class Container(Protocol):
         ...
 
     async def checkpoint(self, name: str) -> Checkpoint:
-        """Its files and processes as they are now. Raises SandboxFailure where `Isolation.why_not_live` says why."""
+        """Takes a checkpoint of its files and processes as they are now. Raises SandboxFailure where
+        `Isolation.why_not_live` says why."""
         ...
 
     async def suspend(self, name: str) -> Checkpoint:
@@ -163,7 +163,7 @@ class Isolation(Protocol):
         ...
 
     async def why_not_live(self) -> str:
-        """Why live processes cannot be copied here; empty where they can."""
+        """The reason why live processes cannot be copied here; empty where they can."""
         ...
 
     async def restore(self, spec: ContainerSpec, checkpoint: Checkpoint) -> Container:

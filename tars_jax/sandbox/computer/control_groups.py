@@ -147,7 +147,7 @@ class ControlGroup:
         return [str(folder / "cgroup.procs") for _, folder in self._folders]
 
     def memory_bytes(self) -> int | None:
-        """What its processes hold now; None where nobody counts."""
+        """Memory of its processes now; None where nobody counts."""
         for hierarchy, folder in self._folders:
             if "memory" in hierarchy.controllers:
                 name = "memory.current" if hierarchy.version == 2 else "memory.usage_in_bytes"

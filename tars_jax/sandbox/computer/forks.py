@@ -25,7 +25,7 @@ _names = itertools.count(1)
 
 
 class SavedComputer(Protocol):
-    """It lasts until `remove`, and what was opened from it lives on."""
+    """A saved computer, which lasts until `remove`; computers that were opened from it live on."""
 
     way: str  # one of FORKS
     begun_from: Snapshot | None  # the files that the record of what is opened begins with
@@ -118,7 +118,7 @@ class SavedFiles:
 
 
 class SavedRecord:
-    """What was called, to be done again on a copy of the files that it began with."""
+    """A record of calls, to be repeated on a copy of the files that the computer began with."""
 
     way = "replay"
 
@@ -144,7 +144,7 @@ class SavedRecord:
         return guest
 
     async def remove(self) -> None:
-        """It takes no more than memory."""
+        """Does nothing: a record takes no more than memory."""
 
 
 async def _home(guest: ContainedGuest) -> object:

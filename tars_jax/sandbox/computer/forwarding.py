@@ -1,4 +1,5 @@
-"""One address outside, reached from a computer that has no network: a port inside whose connections lead there.
+"""Port forwarding: one address outside, reached from a computer that has no network by a port inside whose connections
+lead there.
 
     async with PortForward(computer.machine, "127.0.0.1", 8000) as forward:
         await computer.machine.run(["curl", f"http://127.0.0.1:{forward.port}/health"])

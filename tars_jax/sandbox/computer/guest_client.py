@@ -15,11 +15,10 @@ from typing import Any, Protocol, Self
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.adopting import peer_of as peer_of
+from tars_jax.sandbox.computer.connection_tracker import ConnectionTracker, InterruptibleStream
 from tars_jax.sandbox.computer.guest import frames
 from tars_jax.sandbox.computer.guest.processes import NO_PROGRAM
 from tars_jax.sandbox.computer.inside import connect_to as connect_to
-from tars_jax.sandbox.computer.interruptible_stream import InterruptibleStream
-from tars_jax.sandbox.computer.links import Links
 from tars_jax.sandbox.computer.recording import CallRecording
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -78,7 +77,7 @@ class GuestClient:
         self._connect_socket, self._token, self._pid = connect, token, pid
         self.recording: CallRecording | None = None  # of what is called; None: nobody wants one
         self.lease = ""  # the word of a lease that connections act by (remote_guest.py); empty: there are none
-        self.links = Links()
+        self.links = ConnectionTracker()
         self._writer: asyncio.StreamWriter | None = None
         self._reading: asyncio.Task[None] | None = None
         self._waiting: dict[int, asyncio.Future[tuple[dict[str, Any], bytes]]] = {}
@@ -88,7 +87,7 @@ class GuestClient:
     async def call(
         self, call: str, data: bytes = b"", *, patience_s: float = CALL_TIMEOUT_S, **arguments: Any
     ) -> tuple[dict[str, Any], bytes]:
-        """Its answer: values and bytes. `patience_s`: how long it may take.
+        """Calls the guest and returns its answer, values and bytes. `patience_s`: how long the call may take.
 
         Raises GuestError for what cannot be, SandboxFailure where the guest is gone or does not answer.
         """
@@ -122,13 +121,13 @@ class GuestClient:
             yield
 
     @contextlib.asynccontextmanager
-    async def apart(self) -> AsyncIterator[None]:
+    async def quiesced(self) -> AsyncIterator[None]:
         """Within the block nothing connects host and guest: calls that are on their way have ended, new ones wait.
 
         Parts let go of what they have open and take it up again; streams to ports end, as `Interrupted`. Raises
         SandboxFailure where another stream is open, or calls take too long; InputError while a cell is running.
         """
-        async with self.links.apart():
+        async with self.links.quiesced():
             try:
                 async with asyncio.timeout(CALL_TIMEOUT_S):
                     await self._ask(0, frames.pack({"id": 0, "call": "part"}))

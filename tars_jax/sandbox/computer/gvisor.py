@@ -173,7 +173,7 @@ class GvisorIsolation(NamespaceIsolation):
 
 
 def _with_gvisor(spec: ContainerSpec) -> ContainerSpec:
-    """What this machine gives: for gVisor too, which counts processes inside by itself."""
+    """The spec of a container with gVisor, which counts processes inside by itself."""
     return dataclasses.replace(
         spec, memory_mib=spec.memory_mib + OWN_MIB, processes=spec.processes * THREADS_EACH + OWN_THREADS
     )  # fmt: skip

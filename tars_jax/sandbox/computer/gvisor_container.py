@@ -43,7 +43,7 @@ class Runsc:
         return [self._program, f"--root={self._folder}", f"--log={log}", *_SETTINGS, *words]
 
     def run(self, *words: str, log: Path, timeout_s: float = _PATIENCE_S) -> bytes:
-        """What it says. Raises SandboxFailure."""
+        """Runs runsc and returns its output. Raises SandboxFailure."""
         command = self.command(*words, log=log)
         try:
             return subprocess.run(
@@ -63,7 +63,7 @@ class Runsc:
 
     @staticmethod
     def errors(log: Path) -> str:
-        """What runsc says of why it gave up; empty where it did not."""
+        """runsc's words on why it gave up; empty where it did not."""
         try:
             lines = [json.loads(line) for line in log.read_text(errors="replace").splitlines()]
         except (OSError, ValueError):

@@ -1,6 +1,7 @@
 """The files of a computer's home folder, put there before an agent begins and read from outside when it is judged.
 
-Reading does not ask the guest, whose user the agent shares: it walks the folder by descriptors, and follows no link.
+The computer's own tar, which Windows has, too, unpacks them. Reading does not ask the guest, whose user the agent
+shares: it walks the folder by descriptors, and follows no link.
 """
 
 from __future__ import annotations
@@ -8,16 +9,23 @@ from __future__ import annotations
 import dataclasses
 import io
 import os
+import secrets
 import tarfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.guest.frames import PIECE
+from tars_jax.sandbox.computer.guest.identity import PATH
+from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.walking import Unreadable, walk
+from tars_jax.sandbox.failures import SandboxFailure
 
 MOST_FILES = 2000
 MOST_BYTES = 16 << 20
+UNPACK = ("tar", "x", "--no-same-owner", "-p", "-f", "-")  # from its input, in the folder that it runs in
+UNPACKS_S = 60.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +37,7 @@ class File:
 
     @property
     def text(self) -> str:
-        """What is no UTF-8 becomes the replacement character."""
+        """The file as text; bytes that are no UTF-8 become the replacement character."""
         return self.data.decode(errors="replace")
 
 
@@ -85,3 +93,33 @@ def read_home(folder: int | Path, leaving_out: Collection[str] = ()) -> tuple[di
         if len(files) + len(folders) > MOST_FILES or size > MOST_BYTES:
             raise Unreadable(f"more than {MOST_FILES} files or {MOST_BYTES} bytes")
     return files, frozenset(folders)
+
+
+async def put(machine: GuestMachine, files: Given, folders: Sequence[str] = ()) -> None:
+    """Raises InputError for a path that does not lie in the home folder, SandboxFailure."""
+    done = await machine.run(UNPACK, packed(files, tuple(folders)), timeout_s=UNPACKS_S)
+    require_put(done.status, done.stderr)
+
+
+async def unpack(machine: GuestMachine, archive: bytes, folder: str) -> None:
+    """A tar archive of any size, in a folder that is there. Raises SandboxFailure."""
+    path_of_ours = {"PATH": PATH}  # whatever programs of the machine are told
+    if len(archive) <= PIECE:
+        done = await machine.run(UNPACK, archive, cwd=folder, env=path_of_ours, timeout_s=UNPACKS_S)
+        require_put(done.status, done.stderr)
+        return
+    path = f"/tmp/.{secrets.token_hex(8)}.tar"
+    try:
+        for offset in range(0, len(archive), PIECE):
+            piece = archive[offset : offset + PIECE]
+            await machine.client.call("write", piece, root="/", path=path, offset=offset, mode=None)
+        done = await machine.run([*UNPACK[:-1], path], cwd=folder, env=path_of_ours, timeout_s=UNPACKS_S * 10)
+    finally:
+        await machine.run(["rm", "-f", path], env=path_of_ours)
+    require_put(done.status, done.stderr)
+
+
+def require_put(status: int, stderr: bytes) -> None:
+    """Checks that files were put into the computer. Raises SandboxFailure."""
+    if status != 0:
+        raise SandboxFailure("guest", f"the folder could not be filled: {stderr[:200]!r}")

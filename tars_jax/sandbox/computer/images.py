@@ -24,8 +24,8 @@ from tars_jax.sandbox.computer.build_context import context_digest, copied
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.computer.dockerfile import Dockerfile, DockerInstruction, below, fill, read_dockerfile
-from tars_jax.sandbox.computer.filling import unpack
 from tars_jax.sandbox.computer.guest.identity import PATH
+from tars_jax.sandbox.computer.home import unpack
 from tars_jax.sandbox.computer.outbound import Outbound
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
@@ -39,7 +39,7 @@ _names = itertools.count(1)
 
 @dataclasses.dataclass(frozen=True)
 class Image:
-    """It lasts as long as its `Images`."""
+    """An image, which lasts as long as its `Images`."""
 
     key: str  # of what it was built from
     snapshot: Snapshot

@@ -47,7 +47,7 @@ def open_file(root: int, path: str) -> int:
 
 
 def read(root: int, path: str, limit: int) -> bytes:
-    """At most `limit` bytes of a regular file below `root`. Raises OSError."""
+    """Reads at most `limit` bytes of a regular file below `root`. Raises OSError."""
     with open(open_file(root, path), "rb") as file:
         return file.read(limit)
 

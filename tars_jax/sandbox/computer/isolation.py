@@ -1,4 +1,4 @@
-"""Which kinds of isolation this machine has, found out by trying; and one that an owner before has left."""
+"""Kinds of isolation of this machine, found out by trying; and the isolation that an earlier owner has left."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def open_isolation(folder: Path, kind: str = "auto") -> Isolation:
     raise InputError(f"isolation must be one that works on this machine; got {kind!r} ({'; '.join(reasons)})")
 
 
-async def taken_over(file: Path) -> Isolation | None:
+async def take_over_left(file: Path) -> Isolation | None:
     """The isolation that the owner before has left; None where there is nothing of it."""
     try:
         value = json.loads(file.read_bytes())

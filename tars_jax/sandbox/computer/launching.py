@@ -26,7 +26,7 @@ class NotStarted(Exception):
 
 @dataclasses.dataclass(eq=False)
 class Events:
-    """What the launcher says about one container."""
+    """The launcher's messages about one container."""
 
     sent: bool = False
     disk: int = -1  # the first process's descriptor of the mounted disk, until its program begins
@@ -83,11 +83,11 @@ class LauncherProcess:
         return adopted, lock
 
     async def stay(self, secret: str) -> None:
-        """Who says the secret may be the next owner."""
+        """Lets whoever knows the secret be the next owner."""
         await self._send({"secret": secret})
 
     async def keep(self, id: str, seconds: float) -> None:
-        """How long a container waits for the next owner when this one has gone; 0: it does not."""
+        """Lets a container wait so long for the next owner once this one has gone; 0: it does not wait."""
         await self._send({"keep": id, "seconds": seconds})
 
     def new(self, id: str) -> Events:
@@ -118,7 +118,7 @@ class LauncherProcess:
                 await asyncio.shield(self._events[id].exited)
 
     async def forget(self, id: str) -> None:
-        """What the container had is removed."""
+        """Removes what the container had."""
         self._events.pop(id, None)
         with contextlib.suppress(SandboxFailure):
             await self._send({"forget": id})

@@ -68,5 +68,5 @@ class LocalGuest:
 
 
 def _environment() -> dict[str, str]:
-    """What programs need, and nothing that is the host's own business."""
+    """Environment variables that programs need, and none that are the host's own business."""
     return {name: os.environ[name] for name in ("PATH", "LANG", "TZ", "LD_LIBRARY_PATH") if name in os.environ}

@@ -22,9 +22,8 @@ class Machine(Protocol):
         ...
 
     def host_path(self, path: str) -> Path:
-        """Where this process sees a file of the inside. For sockets and files of our own alone: an agent can change
-        what lies behind a path of the inside, symbolic links for instance.
-        """
+        """The path at which this process sees a file of the inside. For sockets and files of our own alone: an agent
+        can change what lies behind a path of the inside, symbolic links for instance."""
         ...
 
     async def start(

@@ -28,7 +28,7 @@ _UNMOUNT_S = 10.0
 
 
 class RunsContainers(Protocol):
-    """What a container asks of the isolation that it is of."""
+    """The isolation as its containers see it."""
 
     snapshots: Snapshots
     criu: Criu

@@ -90,7 +90,7 @@ class NamespaceIsolation:
             self._users = None
 
     async def _why_one_user(self) -> str:
-        """Why containers cannot have a user each here; empty where they can. Found out once."""
+        """The reason why containers cannot have a user each here; empty where they can. Found out once."""
         if (why := _WHY.get(self.name)) is None:
             why = ""
             try:
@@ -142,7 +142,7 @@ class NamespaceIsolation:
         return await self.criu.why_not()
 
     async def disk(self, folder: Path, spec: ContainerSpec, checkpoint: Checkpoint | None) -> dict[str, Any]:
-        """What a container in a folder writes to: that of a checkpoint, which goes with it, or a new one."""
+        """The disk that a container in a folder writes to: that of a checkpoint, which goes with it, or a new one."""
         if checkpoint is not None and checkpoint.disk is not None:
             return {"kind": "image", "file": str(checkpoint.disk.rename(folder / "disk.ext4"))}
         return await asyncio.to_thread(make_disk, folder, spec.disk_mib)
@@ -209,7 +209,7 @@ class NamespaceIsolation:
         self, id: str, folder: Path, spec: ContainerSpec, argv: Sequence[str], group: ControlGroup,
         disk: dict[str, Any], layers: Sequence[dict[str, Any]], user: int = USER_ID,
     ) -> dict[str, Any]:  # fmt: skip
-        """What the launcher needs to know; launcher/ reads it."""
+        """The plan of a container, which launcher/ reads."""
         limits = {
             "RLIMIT_CORE": 0,
             "RLIMIT_NOFILE": spec.open_files,

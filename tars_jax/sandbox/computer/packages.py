@@ -1,4 +1,4 @@
-"""What a container's root needs to install Debian's packages: sources, folders, and the users that packages name.
+"""Needs of a container's root to install Debian's packages: sources, folders, and the users that packages name.
 
 A layer over the base (root.py) of such containers alone. dpkg's own database comes from this machine, whose programs
 these are (launcher/filesystem.py). Nothing of /etc/apt is shown, as there may be passwords in it.

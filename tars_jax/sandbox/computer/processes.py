@@ -84,7 +84,7 @@ def state_of(pid: int) -> str:
 
 
 def _stat(pid: int) -> list[str]:
-    """What /proc tells of it behind its name."""
+    """Fields of /proc/PID/stat behind the process's name."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(") ")[2].split()

@@ -12,7 +12,7 @@ _INSIDE = "/opt/pyautogui"
 
 
 def pyautogui_folder() -> Path | None:
-    """Where it lies, or TARS_JAX_PYAUTOGUI says that it does; None: it is not installed."""
+    """PyAutoGUI's folder, by TARS_JAX_PYAUTOGUI where that is set; None: it is not installed."""
     folder = Path(os.environ.get("TARS_JAX_PYAUTOGUI") or Path(__file__).parents[3] / ".cache" / "pyautogui").resolve()
     return folder if (folder / "made-by").is_file() else None
 

@@ -25,7 +25,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 
 @dataclasses.dataclass(frozen=True)
 class KeptIsolation:
-    """What the next owner needs to know. The secret is for nobody else."""
+    """An isolation as the next owner needs to know it. The secret is for nobody else."""
 
     isolation: str  # its name
     run: str  # folder
@@ -33,20 +33,20 @@ class KeptIsolation:
 
 
 class Reattachment:
-    """That of one isolation: its launcher as what outlives its owner."""
+    """Reattachment of one isolation: its launcher outlives its owner."""
 
     def __init__(self, name: str, run: RunFolder, launcher: LauncherProcess) -> None:
         self._name, self._run, self._launcher = name, run, launcher
         self._adopted: dict[str, Adopted] = {}
 
     async def stay(self) -> KeptIsolation:
-        """From now on containers can be kept: begin with it, as those from before have no disk that can be seen."""
+        """Lets containers be kept from now on: begin with it, as those from before have no disk that can be seen."""
         secret = secrets.token_hex(32)
         await self._launcher.stay(secret)
         return KeptIsolation(self._name, str(self._run.path), secret)
 
     async def keep(self, id: str, seconds: float) -> None:
-        """How long a container lives without an owner, and its files with it; 0: it ends with this one.
+        """Lets a container and its files live so long without an owner; 0: it ends with this one.
 
         An `id` of no container keeps the files of this isolation, snapshots among them.
         """
@@ -88,7 +88,7 @@ def can_keep(isolation: Isolation | None) -> TypeGuard[KeepsContainers]:
     return isinstance(isolation, KeepsContainers) and isolation.can_keep
 
 
-async def leave(isolation: KeepsContainers, file: Path) -> None:
+async def write_kept_isolation(isolation: KeepsContainers, file: Path) -> None:
     """Writes what the next owner needs. Raises SandboxFailure where the disk does not take it."""
     kept = await isolation.reattachment.stay()
     try:

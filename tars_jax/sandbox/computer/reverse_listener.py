@@ -1,4 +1,4 @@
-"""Where a guest that cannot be reached comes to the host: a socket of the host's in a container's root."""
+"""The socket in a container's root by which a guest that cannot be reached comes to the host."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ReverseListener:
                 peer.close()
 
     async def shut(self) -> None:
-        """Nothing waits here any more, on either side."""
+        """Closes the listener: nothing waits here any more, on either side."""
         if self._accepting is not None:
             self._accepting.cancel()
         if self._listener is not None:

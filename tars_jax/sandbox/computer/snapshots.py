@@ -7,18 +7,22 @@ and an empty upper one, so a fork takes the same time whatever the size.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import errno
 import fcntl
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer import copying
 from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.computer.launcher.removing import remove_tree
+from tars_jax.sandbox.failures import Broken
 
 _CLONE_FILE = 0x40049409  # FICLONE: the copy shares its blocks, on btrfs and XFS
 _CHUNK = 64 << 20
@@ -98,7 +102,7 @@ class Snapshots:
         return snapshot
 
     def adopt(self, snapshot: Snapshot) -> None:
-        """One that another process has taken in the same folder."""
+        """Adopts a snapshot that another process has taken in the same folder."""
         self._kept[snapshot.name] = snapshot
         for layer in snapshot.layers:
             self._copies.add(layer["folder"] if layer["kind"] == "folder" else os.path.dirname(layer["file"]))
@@ -111,3 +115,33 @@ class Snapshots:
         for copy in self._copies - folders:
             remove_tree(Path(copy))
             self._copies.discard(copy)
+
+
+async def copy_folder(source: int, target: Path, most_bytes: int) -> None:
+    """Takes over the folder `source`, open or a handle (O_PATH): its owner may have closed it to itself.
+
+    A cancelled copy has ended. Raises Broken, which says what was not to be copied; OSError where this machine lacks
+    something, such as room.
+    """
+    opened = [copying.open_closed(source, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        opened.append(os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-S", copying.__file__, *map(str, opened), str(most_bytes), pass_fds=opened,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    try:
+        said = (await process.communicate())[1].decode(errors="replace").strip()
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        raise
+    if process.returncode == copying.SUCH:
+        raise Broken(f"files could not be copied: {said[-500:]}")
+    if process.returncode != 0:
+        raise OSError(said[-500:] or f"its process ended with {process.returncode}")

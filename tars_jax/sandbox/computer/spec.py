@@ -58,7 +58,7 @@ class ContainerSpec:
 
     @property
     def open_files(self) -> int:
-        """That one process may have; all of them together a million at most, or a thousand each."""
+        """Files that one process may have open; all of them together a million at most, or a thousand each."""
         return max(1024, (1 << 20) // self.processes)
 
     @property

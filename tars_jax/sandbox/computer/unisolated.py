@@ -18,12 +18,11 @@ from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
-from tars_jax.sandbox.computer.folder_copies import copy_folder
 from tars_jax.sandbox.computer.inside import connect_to
 from tars_jax.sandbox.computer.launcher.removing import remove_tree
 from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
 from tars_jax.sandbox.computer.runs import RunFolder
-from tars_jax.sandbox.computer.snapshots import Snapshots
+from tars_jax.sandbox.computer.snapshots import Snapshots, copy_folder
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.computer.walking import Sought, find
 from tars_jax.sandbox.failures import Broken, SandboxFailure
@@ -156,7 +155,7 @@ class UnisolatedContainer:
     readable_when_paused = False  # it would be by signals, which shells and stopped programs notice
 
     def find(self, seeking: Collection[Sought]) -> list[str]:
-        """In its own folders alone: others of this user may hold the same for other reasons."""
+        """Finds files in its own folders alone: others of this user may hold the same for other reasons."""
         return [
             f"{place}/{path}"
             for place in (self.home, self.run_folder)

@@ -64,7 +64,7 @@ class Users:
         self._next = 0
 
     def take(self, holder: str, wanted: int | None = None) -> int:
-        """One that nobody holds, and that was not given back just now; or the one that is wanted.
+        """Takes a user that nobody holds and that was not given back just now, or the one that is wanted.
 
         Raises SandboxFailure where all are held; OSError.
         """
@@ -84,7 +84,7 @@ class Users:
         raise SandboxFailure("container", f"containers and suspended ones must be {EACH} at most; got one more")
 
     def hold(self, user: int, holder: str) -> None:
-        """For another holder of the same user, such as a live copy."""
+        """Adds another holder of the same user, such as a live copy."""
         (self._folder / str(user) / _HELD / holder).touch()
         self._held[holder] = user
 
@@ -98,7 +98,7 @@ class Users:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def layer(self, user: int) -> Path:
-        """What lies over the base of each container of a user: its name, and folders that are its own."""
+        """The layer over the base of each container of a user: its name, and folders of its own."""
         return self._folder / str(user) / _ROOT
 
     def _make(self, user: int) -> None:

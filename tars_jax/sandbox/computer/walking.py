@@ -22,7 +22,7 @@ class Unreadable(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Sought:
-    """What a file holds that may be anywhere, by any name; an empty one is known by its name."""
+    """A file that is sought anywhere, by any name, by its content; an empty one is known by its name."""
 
     name: str  # without folders
     size: int  # bytes

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 from tars_jax import InputError
 from tars_jax.sandbox.desktop.applications import APPLICATIONS
 from tars_jax.sandbox.desktop.config import DesktopConfig, Settle
-from tars_jax.sandbox.desktop.screenshot import Screenshot
-from tars_jax.sandbox.desktop.window import Window
+from tars_jax.sandbox.desktop.screenshot import Screenshot, WindowInfo
 
 if TYPE_CHECKING:
     from tars_jax.sandbox.desktop.desktop import Desktop
 
-__all__ = ["APPLICATIONS", "Desktop", "DesktopConfig", "Screenshot", "Settle", "Window"]
+__all__ = ["APPLICATIONS", "Desktop", "DesktopConfig", "Screenshot", "Settle", "WindowInfo"]
 
 _OVER_X = {"Desktop": "desktop"}
 

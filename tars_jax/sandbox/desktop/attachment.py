@@ -1,11 +1,10 @@
-"""What one connection with an X server is used for: hands, eyes and the list of windows. Its calls block."""
+"""One connection with an X server and what it is used for: hands, eyes and the list of windows. Its calls block."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tars_jax.sandbox.browser.events import InputEvent
-from tars_jax.sandbox.desktop.clients import Clients
 from tars_jax.sandbox.desktop.config import Settle
 from tars_jax.sandbox.desktop.devices import Devices, goes
 from tars_jax.sandbox.desktop.files import Inside
@@ -15,7 +14,7 @@ from tars_jax.sandbox.desktop.screen import Cursor, FrameBuffer
 from tars_jax.sandbox.desktop.screenshot import Screenshot
 from tars_jax.sandbox.desktop.server import XServer
 from tars_jax.sandbox.desktop.settling import DamageWatch
-from tars_jax.sandbox.desktop.windows import Windows
+from tars_jax.sandbox.desktop.windows import Clients, Windows
 
 CARRIED = Settle(first_ms=300, quiet_ms=250, bound_ms=1000)  # of a drag: whoever it is dropped on looks at it first
 
@@ -45,7 +44,7 @@ class Attachment:
         self._encoder = PngEncoder()
 
     def see(self, settle: Settle | None) -> Screenshot:
-        """What the screen shows, with `settle` once it has settled."""
+        """A screenshot, with `settle` once the screen has settled."""
         if settle is None:
             self._watch.drain()
         else:
@@ -70,7 +69,7 @@ class Attachment:
         return found.root_x, found.root_y
 
     def cut(self) -> None:
-        """From any thread: ends the connection at once, and so every call that waits."""
+        """Ends the connection at once, from any thread, and so every call that waits."""
         self.connection.cut()
 
     def close(self) -> None:

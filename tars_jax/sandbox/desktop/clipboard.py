@@ -14,7 +14,7 @@ from Xlib import X, Xatom, error
 from Xlib.ext import xfixes
 from Xlib.protocol import event
 
-from tars_jax.sandbox.computer.links import Links
+from tars_jax.sandbox.computer.connection_tracker import ConnectionTracker
 from tars_jax.sandbox.desktop.connection import GONE, XConnection
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -25,7 +25,9 @@ SELECTIONS = ("CLIPBOARD", "PRIMARY")  # of Ctrl-V, and of the middle button
 class Clipboard:
     """A link: while a copy of the computer is made it is detached, and what was put is forgotten."""
 
-    def __init__(self, connect: Callable[[], XConnection], links: Links, copied: Callable[[str], object]) -> None:
+    def __init__(
+        self, connect: Callable[[], XConnection], links: ConnectionTracker, copied: Callable[[str], object]
+    ) -> None:
         """`connect`: to the X server; it blocks. `copied`: hears, in another thread, of each text of a program."""
         self._connect, self._links, self._copied = connect, links, copied
         self._selections: _Selections | None = None

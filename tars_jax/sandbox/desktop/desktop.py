@@ -15,7 +15,7 @@ from Xlib import error
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent
-from tars_jax.sandbox.computer.links import links_of
+from tars_jax.sandbox.computer.connection_tracker import connections_of
 from tars_jax.sandbox.computer.machine import Machine
 from tars_jax.sandbox.desktop.applications import INSTALL, commands
 from tars_jax.sandbox.desktop.attachment import Attachment
@@ -27,7 +27,7 @@ from tars_jax.sandbox.desktop.files import Inside
 from tars_jax.sandbox.desktop.screenshot import Screenshot
 from tars_jax.sandbox.desktop.server import XServer
 from tars_jax.sandbox.desktop.session import ENVIRONMENT, find_applications, start_window_manager
-from tars_jax.sandbox.desktop.windows import Window, paint_root
+from tars_jax.sandbox.desktop.windows import WindowInfo, paint_root
 from tars_jax.sandbox.failures import Broken, SandboxFailure
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Desktop:
         self._thread = ThreadPoolExecutor(1, "desktop")
         self._attachment: Attachment | None = None
         self._devices: Devices | None = None  # as they were left, while nothing is attached
-        self._links = links_of(machine)
+        self._links = connections_of(machine)
         self._started: list[int] = []
         self._closed, self._lost = False, ""  # what programs of the inside have done to the server
         self.applications: dict[str, Sequence[str]] = {}  # those that are installed: name -> command
@@ -97,7 +97,7 @@ class Desktop:
         self.inside.close()
 
     async def attach(self) -> None:
-        """After `detach`; twice is once. Where that fails, calls say why."""
+        """Attaches again after `detach`; twice is once. Where that fails, calls say why."""
         if self._closed or self._lost or self._attachment is not None:
             return
         self.inside.open_root(self.machine)
@@ -179,7 +179,7 @@ class Desktop:
         """Lets go of the keys and buttons that are held down."""
         await self._call(lambda here: here.devices.at_rest())
 
-    async def windows(self) -> list[Window]:
+    async def windows(self) -> list[WindowInfo]:
         """The top-level windows; state for verifiers, not for policies."""
         return await self._call(lambda here: here.windows.list())
 

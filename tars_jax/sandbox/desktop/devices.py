@@ -51,7 +51,8 @@ def goes(events: Sequence[InputEvent]) -> list[Sequence[InputEvent]]:
 
 
 class Devices:
-    """What is held down, and how events are sent. An event that cannot be is refused before any is sent."""
+    """Mouse and keyboard: keys and buttons that are held down, and events that are sent. An impossible event is refused
+    before any is sent."""
 
     def __init__(self, connection: XConnection) -> None:
         self._connection = connection

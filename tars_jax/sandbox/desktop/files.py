@@ -16,7 +16,7 @@ class Inside:
         self.open_root(machine)
 
     def open_root(self, machine: Machine) -> None:
-        """Also after `close`, where the machine has moved."""
+        """Opens the root, also after `close`, where the machine has moved."""
         self._root = os.open(machine.host_path("/"), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def open(self, path: str) -> int:
@@ -28,7 +28,7 @@ class Inside:
         return open_folder(self._root, path)
 
     def read(self, path: str, limit: int = 1 << 20, *, end: bool = False) -> bytes:
-        """At most `limit` bytes from the beginning of a file, or from its end. Raises OSError."""
+        """Reads at most `limit` bytes from the beginning of a file, or from its end. Raises OSError."""
         with open(self.open(path), "rb") as file:
             if end:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - limit))

@@ -19,7 +19,7 @@ _MODULUS = 65521  # of Adler-32
 
 
 class PngEncoder:
-    """For pictures of one size. Calls may come from several threads."""
+    """An encoder for pictures of one size. Calls may come from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -71,7 +71,7 @@ class Programs:
             return None
 
     def _look(self, within_s: float) -> list[tuple[str, str]]:
-        """How often each thread but the server's has run. Raises _Busy, _Unknown."""
+        """The number of times that each thread but the server's has run. Raises _Busy, _Unknown."""
         if _OF_THIS not in _WAITS:
             raise _Unknown
         found: list[tuple[str, str]] = []

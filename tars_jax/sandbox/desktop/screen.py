@@ -57,7 +57,7 @@ class FrameBuffer:
         return data.reshape(self.height, -1, 4)[:, : self.width]
 
     def words(self) -> np.ndarray:
-        """The same as np.uint32 [H, W], to compare with another."""
+        """The frame as np.uint32 [H, W], to compare with another."""
         return self.frame().view(np.uint32)[..., 0]
 
     def close(self) -> None:

@@ -1,7 +1,8 @@
-"""A picture of a screen, as pixels or PNG. Nothing here needs X."""
+"""Screenshots and windows of a desktop as plain values: nothing here needs X."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -10,7 +11,7 @@ from tars_jax.sandbox.desktop.png import PngEncoder
 
 
 class Screenshot:
-    """One picture of a screen. Encoded when a PNG is asked for, as pixels are what most callers take."""
+    """A picture of a screen. It is encoded when a PNG is asked for, as pixels are what most callers take."""
 
     def __init__(self, frame: np.ndarray, encoder: PngEncoder | None = None) -> None:
         """Takes np.uint8 [H, W, 4] over: blue, green, red and what nobody reads.
@@ -33,3 +34,16 @@ class Screenshot:
     @functools.cached_property
     def png(self) -> bytes:
         return self._encoder.encode(self._frame)
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowInfo:
+    id: int
+    title: str
+    app: tuple[str, str]  # WM_CLASS: (name of the instance, name of the class)
+    process: int | None  # id inside, by the X server; None: another one made it
+    x: int  # of the content, in pixels of the screen
+    y: int
+    width: int
+    height: int
+    active: bool

@@ -36,7 +36,7 @@ exec Xvfb -screen 0 "$3" -fbdir . -auth authority -nolisten tcp -noreset -dpi 96
 
 
 class XServer:
-    """One X server, from its start on."""
+    """An X server, from its start on."""
 
     def __init__(self, machine: Machine, inside: Inside, folder: str, process: int, number: int, cookie: bytes) -> None:
         self._machine, self._inside, self.process, self._cookie = machine, inside, process, cookie
@@ -77,7 +77,7 @@ class XServer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What programs need to find the display."""
+        """Environment variables by which programs find the display."""
         return {"DISPLAY": f":{self.number}", "XAUTHORITY": f"{self.folder}/authority", "XDG_SESSION_TYPE": "x11"}
 
     def frame_buffer(self) -> int:

@@ -52,7 +52,8 @@ async def find_applications(machine: Machine, inside: Inside, folder: str) -> di
 async def start_window_manager(
     machine: Machine, inside: Inside, folder: str, env: Mapping[str, str], applications: Mapping[str, Sequence[str]]
 ) -> int:
-    """Its process inside. Raises InputError where it is not installed, SandboxFailure for one that does not come up."""
+    """Starts the window manager and returns its process inside. Raises InputError where it is not installed,
+    SandboxFailure for one that does not come up."""
     script = ["sh", "-c", START_WINDOW_MANAGER, "sh", menu(applications)]
     process = await machine.start(script, env={**env, "DESKTOP_FOLDER": folder})
     end = asyncio.get_running_loop().time() + START_S

@@ -1,4 +1,4 @@
-"""When a screenshot is taken: once the screen has settled, or the time for that is over.
+"""Settling: a screenshot is taken once the screen has settled, or the time for that is over.
 
 Where programs are seen to wait, and for no moment within the time that we would wait, that time is cut short.
 """

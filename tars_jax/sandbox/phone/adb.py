@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class PhoneConfig:
-    """Which device, and how long to wait for it. Raises InputError for an impossible value."""
+    """Config of a phone: the device, and how long to wait for it. Raises InputError for an impossible value."""
 
     serial: str | None = None  # as `adb devices` lists it; HOST:PORT is connected to; None: the only one
     adb_host: str = "127.0.0.1"
@@ -173,7 +173,7 @@ class Adb:
             raise self._failure(error, host, port) from error
 
     def _failure(self, error: Exception, host: str, port: int) -> SandboxFailure:
-        """What the error of a call comes from: the server, the device, or its slowness."""
+        """The failure behind the error of a call: of the server, of the device, or of its slowness."""
         if not answers(host, port):
             return SandboxFailure(ADB_SERVER, f"the ADB server at {host}:{port} ended during a call: {error}")
         try:

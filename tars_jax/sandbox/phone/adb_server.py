@@ -1,4 +1,5 @@
-"""An ADB server of our own: on its own port, with its own key, ended with whoever started it."""
+"""An ADB server of our own: on its own port, with its own key, ended with whoever started it; one for all phones of
+this process."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from typing import Self
 
@@ -103,3 +105,34 @@ def _free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
         return port
+
+
+class SharedServer:
+    """The first user starts it, the last one ends it. Its calls block; threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._server: AdbServer | None = None
+        self._users = 0
+
+    def acquire(self) -> int:
+        """Starts the server where it does not run, and returns its port. Raises InputError without adb, SandboxFailure
+        where it does not start."""
+        with self._lock:
+            if self._server is not None and not self._server.alive:
+                self._server.close()
+                self._server = None
+            if self._server is None:
+                self._server = AdbServer()
+            self._users += 1
+            return self._server.port
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users and self._server is not None:
+                self._server.close()
+                self._server = None
+
+
+SHARED_SERVER = SharedServer()

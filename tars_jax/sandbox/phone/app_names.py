@@ -1,4 +1,4 @@
-"""Which package the name of an app means, among those that a phone has."""
+"""Names of apps, and the package that each means among those of a phone."""
 
 from __future__ import annotations
 

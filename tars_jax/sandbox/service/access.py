@@ -78,7 +78,8 @@ def require_owner(owners: Sequence[Owner], connection: HTTPConnection) -> Owner:
 
 
 def bearer(connection: HTTPConnection) -> str:
-    """From a header, or an address's password; for WebSockets, which browsers open without headers, from the query."""
+    """The key or token of a request, from a header or an address's password; for WebSockets, which browsers open
+    without headers, from the query."""
     kind, _, given = connection.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return given.strip()

@@ -175,7 +175,8 @@ RAISED: Mapping[str, Callable[[Refusal], Exception]] = {
 
 
 def raised_by(refusal: Refusal, path: str) -> Exception:
-    """What was raised on the other side (`errors.typed_errors`); anything else is what the request has wrong."""
+    """The exception that was raised on the other side (`errors.typed_errors`); any other refusal is of a wrong
+    request."""
     if refusal.code == ENDED:
         return SessionEnded(path.split("/")[3])
     read = RAISED.get(refusal.code, lambda said: InputError(f"sandbox service: {said.message}"))

@@ -1,4 +1,4 @@
-"""What a sandbox service is told: where it listens, who may use it, and which folders it shows."""
+"""Config of a sandbox service: where it listens, who may use it, and which folders it shows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPERATOR = "operator"  # sees and ends the sessions of everybody
 
 @dataclasses.dataclass(frozen=True)
 class Owner:
-    """Somebody who may lease sessions."""
+    """An owner: somebody who may lease sessions."""
 
     name: str
     key: str = dataclasses.field(repr=False)
@@ -95,7 +95,7 @@ class ServiceConfig(ListenAddress):
 
 
 def folder_name(path: Path) -> str:
-    """How a client names a folder, so that a service with another place for this package finds it."""
+    """The name of a folder in requests, by which a service with another place for this package finds it."""
     path = path.resolve()
     return str(Path(PACKAGE.name) / path.relative_to(PACKAGE)) if path.is_relative_to(PACKAGE) else str(path)
 
@@ -104,7 +104,7 @@ Quota = Annotated[int, Meta(ge=0)] | None
 
 
 class OwnerRecord(msgspec.Struct, frozen=True):
-    """Somebody in a file of owners, by their name."""
+    """An owner as a file of owners names them."""
 
     key: str
     sessions: Quota = None

@@ -1,4 +1,4 @@
-"""What goes wrong below, as responses that name it; client.py reads them back into what was raised."""
+"""Exceptions from below as responses that name them; client.py reads them back into what was raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service needs of each kind of session; everything else it does for all of them alike."""
+"""Kinds of sessions: what the service needs of each; everything else it does for all of them alike."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.config import Owner
 from tars_jax.sandbox.sessions.leased_session import KeyedRequest, LeasedSession
 from tars_jax.sandbox.sessions.registry import Registry
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 # Of a session, and its token. What is kept of a session keeps the keyed request that opened it, too.
 Opening: TypeAlias = Callable[[KeyedRequest | None], Awaitable[tuple[LeasedSession, str]]]
 
 
 class Recorded(Protocol):
-    """What was called in a session, in its order, and the pictures that came of it. Its methods block."""
+    """A recording: the calls of a session in their order, and the pictures that came of them. Its methods block."""
 
     def pack(self, file: IO[bytes]) -> None:
         """Writes it up to here as one .zip file: journal.jsonl, frames/."""
@@ -39,7 +39,7 @@ class Kind(Protocol):
 
     @property
     def name(self) -> str:
-        """What `kind` in the request for a lease is."""
+        """The value of `kind` in the request for a lease."""
         ...
 
     @property
@@ -55,7 +55,7 @@ class Kind(Protocol):
         """Within it there are sessions."""
         ...
 
-    def opening(self, fields: Fields, owner: Owner, seconds: float) -> Opening:
+    def opening(self, fields: RequestFields, owner: Owner, seconds: float) -> Opening:
         """Reads what a request asks for beside its lease, and says how that is opened. Raises RequestError."""
         ...
 
@@ -64,11 +64,11 @@ class Kind(Protocol):
         ...
 
     async def picture(self, session: Any) -> bytes | None:
-        """What a list shows of the session, as PNG; None: there is nothing yet."""
+        """The session's picture for lists, as PNG; None: there is nothing yet."""
         ...
 
     def record(self, session: Any) -> None:
-        """What is called is recorded from now on. Twice is once."""
+        """Records calls from now on. Twice is once."""
         ...
 
     def recording(self, session: Any) -> Recorded | None:

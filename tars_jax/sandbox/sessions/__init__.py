@@ -1,1 +1,1 @@
-"""What sessions of all kinds share: a lease with an owner, a person's hand, events, and how many there may be."""
+"""Sessions of all kinds: a lease with an owner, take-over by a person, events, and how many there may be."""

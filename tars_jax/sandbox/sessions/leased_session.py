@@ -25,7 +25,7 @@ class KeyedRequest:
 
 @dataclasses.dataclass(frozen=True)
 class Lease:
-    """Who holds a session, and until when unless a call or a renewal comes."""
+    """The lease of a session: its owner, and for how long unless a call or a renewal comes."""
 
     owner: str
     seconds: float
@@ -43,7 +43,7 @@ class Lease:
 
 
 class LeasedSession:
-    """What every session is: named, leased, watched, and taken over by a person at times."""
+    """A session of any kind: named, leased, watched, and taken over by a person at times."""
 
     kind = ""  # of sessions of this class
 
@@ -75,7 +75,7 @@ class LeasedSession:
         self._lease_ends = time.monotonic() + self.lease.seconds
 
     def hand_over(self, lease: Lease) -> None:
-        """Another has it from now on."""
+        """Hands the session to another owner."""
         self.lease = lease
         self.renew()
 
@@ -86,7 +86,7 @@ class LeasedSession:
 
     @property
     def until(self) -> float:
-        """When the lease is over by the clock as it is now, Unix seconds."""
+        """The time at which the lease is over by the clock as it is now, Unix seconds."""
         return time.time() + self.seconds_left
 
     async def look(self) -> None:
@@ -123,7 +123,7 @@ class LeasedSession:
             self.give_back()
 
     def lease_to_json(self) -> dict[str, Any]:
-        """What there is to see of a session of any kind."""
+        """State of a session of any kind, as JSON."""
         return {
             "id": self.id, "kind": self.kind, "owner": self.lease.owner, "created": self.created, "until": self.until,
             "lease_seconds": self.lease.seconds, "seconds_left": self.seconds_left, "under_way": self.under_way,
@@ -131,7 +131,7 @@ class LeasedSession:
         }  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
-        """For lists: `lease_to_json` and what the kind adds, "calls" and "live" among it."""
+        """State for lists: `lease_to_json` and what the kind adds, "calls" and "live" among it."""
         raise NotImplementedError
 
 

@@ -48,7 +48,7 @@ class Registry(Protocol):
 
 
 class SessionQuota:
-    """How many sessions there may be, of all registries that share it."""
+    """The largest number of sessions of all registries that share it."""
 
     def __init__(self, most: int, per_owner: int) -> None:
         self.most, self.per_owner = most, per_owner

@@ -10,34 +10,34 @@ from tars_jax import InputError
 from tars_jax.environment import Function
 
 
-class Refused(InputError):
+class ToolError(InputError):
     """Refusal that the agent is told instead of a result."""
 
 
 class Arguments:
-    """Raises Refused, which says what was wrong, for what cannot be meant."""
+    """Raises ToolError, which says what was wrong, for what cannot be meant."""
 
     def __init__(self, given: Mapping[str, Any], known: Sequence[str]) -> None:
         if unknown := [name for name in given if name not in known]:
-            raise Refused(f"an argument must be one of {', '.join(known)}; got {unknown[0]!r}")
+            raise ToolError(f"an argument must be one of {', '.join(known)}; got {unknown[0]!r}")
         self._given = given
 
     def text(self, name: str, default: str | None = None) -> str:
         value = self._given.get(name)
         if value is None:
             if default is None:
-                raise Refused(f"{name} must be given; got nothing")
+                raise ToolError(f"{name} must be given; got nothing")
             return default
         if isinstance(value, bool | int | float):
             return json.dumps(value)
         if not isinstance(value, str):
-            raise Refused(f"{name} must be text; got {value!r:.80}")
+            raise ToolError(f"{name} must be text; got {value!r:.80}")
         return value
 
     def one_of(self, name: str, choices: Sequence[str]) -> str:
         value = self.text(name)
         if value not in choices:
-            raise Refused(f"{name} must be one of {', '.join(choices)}; got {value!r:.80}")
+            raise ToolError(f"{name} must be one of {', '.join(choices)}; got {value!r:.80}")
         return value
 
     def number(self, name: str, default: float | None = None) -> float:
@@ -45,20 +45,20 @@ class Arguments:
         if value is None and default is not None:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-            raise Refused(f"{name} must be a number; got {self._given.get(name)!r:.80}")
+            raise ToolError(f"{name} must be a number; got {self._given.get(name)!r:.80}")
         return value
 
     def whole(self, name: str) -> int:
         value = self.number(name)
         if value != int(value):
-            raise Refused(f"{name} must be a whole number; got {value!r}")
+            raise ToolError(f"{name} must be a whole number; got {value!r}")
         return int(value)
 
     def flag(self, name: str) -> bool:
         value = self._read(name)
         if value is None or isinstance(value, bool):
             return bool(value)
-        raise Refused(f"{name} must be true or false; got {value!r:.80}")
+        raise ToolError(f"{name} must be true or false; got {value!r:.80}")
 
     def range(self, name: str) -> list[int] | None:
         """Two line numbers, or nothing."""
@@ -66,7 +66,7 @@ class Arguments:
         if value is None or value == []:
             return None
         if not isinstance(value, list) or len(value) != 2:
-            raise Refused(f"{name} must be two line numbers, as in [1, 20]; got {value!r:.80}")
+            raise ToolError(f"{name} must be two line numbers, as in [1, 20]; got {value!r:.80}")
         first, last = (Arguments({name: each}, [name]).whole(name) for each in value)
         return [first, last]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tars_jax.sandbox.tools.arguments import Refused
+from tars_jax.sandbox.tools.arguments import ToolError
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.replacing import Which, with_ends
 
@@ -16,7 +16,7 @@ CUT = "\n[... cut here: name the lines by view_range ...]"
 
 
 class Editor:
-    """Its answers are text. Raises Refused, and GuestError for what the files do not allow."""
+    """Its answers are text. Raises ToolError, and GuestError for what the files do not allow."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -36,15 +36,15 @@ class Editor:
         """A file with the numbers of its lines, or the two upper levels of a folder."""
         if (await self._files.stat(path)).kind == "folder":
             if view_range:
-                raise Refused(f"view_range must be left out for a folder; {path} is one")
+                raise ToolError(f"view_range must be left out for a folder; {path} is one")
             return await self._folder(path)
         first, last = view_range or (1, -1)
         shown = await self._files.lines(path, first, last, limit=4 * longest)
         if view_range:
             if not 1 <= first <= max(shown.lines, 1):
-                raise Refused(f"view_range must begin at 1 to {shown.lines}, the lines of {path}; got {view_range}")
+                raise ToolError(f"view_range must begin at 1 to {shown.lines}, the lines of {path}; got {view_range}")
             if last != -1 and (last < first or last > shown.lines):
-                raise Refused(f"view_range must end at {first} to {shown.lines}, or at -1; got {view_range}")
+                raise ToolError(f"view_range must end at {first} to {shown.lines}, or at -1; got {view_range}")
         if "\0" in shown.text:
             return f"{path} is no text: it has {shown.size:,} bytes"
         return f"The lines of {path} with their numbers:\n{_numbered(shown.text, first, longest, shown.whole)}"
@@ -64,9 +64,9 @@ class Editor:
         before = None
         if await self._files.exists(path):
             if (await self._files.stat(path)).kind == "folder":
-                raise Refused(f"{path} is a folder")
+                raise ToolError(f"{path} is a folder")
             if not replace:
-                raise Refused(f"there is a file at {path} already: create makes new ones only")
+                raise ToolError(f"there is a file at {path} already: create makes new ones only")
             before = (await self._files.read(path)).decode(errors="replace")
         await self._files.write(path, _encoded(text), new=not replace, folders=True)
         self._remember(path, before)
@@ -74,7 +74,7 @@ class Editor:
 
     async def str_replace(self, path: str, old: str, new: str, which: Which = "one") -> str:
         if old == new:
-            raise Refused("new_str must differ from old_str; both are the same")
+            raise ToolError("new_str must differ from old_str; both are the same")
         edit, replacement = await self._files.replace(path, old, new, which, name="old_str")
         self._remember(path, edit.before)
         return self._shown(path, edit.after, replacement.line, new.count("\n"))
@@ -85,7 +85,7 @@ class Editor:
         def change(before: str) -> str:
             lines = _kept_ends(before)
             if not 0 <= line <= len(lines):
-                raise Refused(f"insert_line must be 0 to {len(lines)}, the lines of {path}; got {line}")
+                raise ToolError(f"insert_line must be 0 to {len(lines)}, the lines of {path}; got {line}")
             added = text if text.endswith("\n") or line == len(lines) else text + "\n"
             if line and line == len(lines) and not lines[-1].endswith("\n"):
                 added = "\n" + added
@@ -99,7 +99,7 @@ class Editor:
     async def undo_edit(self, path: str) -> str:
         """The last change that was made here is taken back."""
         if not (before := self._undo.get(path)):
-            raise Refused(f"there is no change of {path} to be undone")
+            raise ToolError(f"there is no change of {path} to be undone")
         text = before[-1]
         if text is None:
             await self._files.remove(path)
@@ -140,4 +140,4 @@ def _encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise Refused("file_text must have a UTF-8 form; it has half of a surrogate pair") from None
+        raise ToolError("file_text must have a UTF-8 form; it has half of a surrogate pair") from None

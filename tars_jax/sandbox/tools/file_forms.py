@@ -9,9 +9,9 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.sandbox.tools.arguments import Arguments, Refused, function
+from tars_jax.sandbox.tools.arguments import Arguments, ToolError, function
 from tars_jax.sandbox.tools.files import Files
-from tars_jax.sandbox.tools.forms import LIMIT, Answer
+from tars_jax.sandbox.tools.forms import LIMIT, ToolResult
 from tars_jax.sandbox.tools.search import FileQuery
 
 LONGEST_READ = 1 << 20  # bytes of one call
@@ -73,7 +73,7 @@ class FileForms:
     def __init__(self, files: Files) -> None:
         self._files = files
 
-    async def call(self, name: str, given: Mapping[str, Any]) -> Answer:
+    async def call(self, name: str, given: Mapping[str, Any]) -> ToolResult:
         """Raises SandboxFailure and nothing else."""
         try:
             arguments = Arguments(given, list(FILE_FUNCTIONS[name].parameters["properties"]))
@@ -88,53 +88,53 @@ class FileForms:
                 return await self._search(path, arguments)
             if name == "move_file":
                 await self._files.move(path, to := self._files.absolute(arguments.text("to")))
-                return Answer(f"{path} is now {to}")
+                return ToolResult(f"{path} is now {to}")
             if name == "make_folder":
                 await self._files.make_folder(path)
-                return Answer(f"{path} is a folder")
+                return ToolResult(f"{path} is a folder")
             await self._files.remove(path, all=arguments.flag("all"))
-            return Answer(f"{path} was removed")
+            return ToolResult(f"{path} was removed")
         except InputError as error:
-            return Answer(str(error), failed=True)
+            return ToolResult(str(error), failed=True)
 
-    async def _read(self, path: str, arguments: Arguments) -> Answer:
+    async def _read(self, path: str, arguments: Arguments) -> ToolResult:
         limit = arguments.whole("limit") if arguments.number("limit", -1) != -1 else LONGEST_READ
         offset = int(arguments.number("offset", 0))
         if not 1 <= limit <= LONGEST_READ or offset < 0:
-            raise Refused(f"offset and limit must be 0 or more, and 1 to {LONGEST_READ}; got {offset} and {limit}")
+            raise ToolError(f"offset and limit must be 0 or more, and 1 to {LONGEST_READ}; got {offset} and {limit}")
         data = await self._files.read(path, offset, limit)
         if _is_base64(arguments):
-            return Answer(base64.b64encode(data).decode())
+            return ToolResult(base64.b64encode(data).decode())
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
             if error.start < len(data) - 3 and not offset:
-                raise Refused(f"{path} is no text: read it with encoding base64") from error
+                raise ToolError(f"{path} is no text: read it with encoding base64") from error
             text = data.decode(errors="replace")
-        return Answer(text)
+        return ToolResult(text)
 
-    async def _write(self, path: str, arguments: Arguments) -> Answer:
+    async def _write(self, path: str, arguments: Arguments) -> ToolResult:
         content = arguments.text("content")
         try:
             data = base64.b64decode(content, validate=True) if _is_base64(arguments) else content.encode()
         except (binascii.Error, UnicodeEncodeError, ValueError) as error:
-            raise Refused(f"content must be what encoding says; got {error}") from error
+            raise ToolError(f"content must be what encoding says; got {error}") from error
         await self._files.write(path, data, folders=True)
-        return Answer(f"{path} was written: {len(data):,} bytes")
+        return ToolResult(f"{path} was written: {len(data):,} bytes")
 
-    async def _list(self, path: str, arguments: Arguments) -> Answer:
+    async def _list(self, path: str, arguments: Arguments) -> ToolResult:
         depth = min(max(int(arguments.number("depth", 1)), 1), 16)
         entries, whole = await self._files.list(path, depth, MOST_ENTRIES)
         lines = [f"{each.kind}\t{each.size}\t{each.path}" for each in entries]
-        return Answer("\n".join(lines + ([] if whole else ["[... and more ...]"])) or "[an empty folder]")
+        return ToolResult("\n".join(lines + ([] if whole else ["[... and more ...]"])) or "[an empty folder]")
 
-    async def _search(self, path: str, arguments: Arguments) -> Answer:
+    async def _search(self, path: str, arguments: Arguments) -> ToolResult:
         name, pattern = arguments.text("name", ""), arguments.text("pattern", "")
         if not name and not pattern:
-            raise Refused("name or pattern must be given; got neither")
+            raise ToolError("name or pattern must be given; got neither")
         result = await self._files.search(path, FileQuery(name=name, pattern=pattern, limit=MOST_ENTRIES))
         lines = [f"{each.path}:{each.line}: {each.text}" if each.line else each.path for each in result.found]
-        return Answer(
+        return ToolResult(
             cut("\n".join(lines + ([] if result.whole else ["[... and more ...]"])), LIMIT) or "nothing was found"
         )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tars_jax.sandbox.computer.guest.frames import PIECE
 from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError, GuestMachine
-from tars_jax.sandbox.tools.arguments import Refused
+from tars_jax.sandbox.tools.arguments import ToolError
 from tars_jax.sandbox.tools.replacing import Replacement, Which, replace
 from tars_jax.sandbox.tools.search import MOST_OUTPUT, FileQuery, SearchResult, check_pattern, command, read_result
 
@@ -195,10 +195,10 @@ class Files:
     ) -> tuple[Edit, Replacement]:  # fmt: skip
         """Puts text in place of text, by `edit`. `which` of the places where it stands: see replacing.py.
 
-        Raises Refused, which calls the old text by `name`, where it does not stand there so often; GuestError.
+        Raises ToolError, which calls the old text by `name`, where it does not stand there so often; GuestError.
         """
         if not old:
-            raise Refused(f"{name} must be text of one character or more; got none")
+            raise ToolError(f"{name} must be text of one character or more; got none")
         made: list[Replacement] = []
 
         def change(text: str) -> str:

@@ -19,7 +19,7 @@ from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import RESTARTED, Result, Shell
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.sandbox.tools.arguments import Arguments, Refused, function
+from tars_jax.sandbox.tools.arguments import Arguments, ToolError, function
 from tars_jax.sandbox.tools.editor import Editor
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.kernels import Kernel
@@ -36,7 +36,7 @@ _RANGE = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItem
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
+class ToolResult:
     text: str
     images: tuple[bytes, ...] = ()  # PNG
     failed: bool = False  # the call was none that could be done
@@ -123,7 +123,7 @@ class Toolbox:
         self._turns = {name: asyncio.Lock() for name in (*self._shells, "JupyterCI")}
         self._kernel, self._root = kernel or Kernel(machine), root
         self._editor = Editor(Files(machine, root))  # one, so that each form sees the other's changes
-        self._calls: dict[str, Callable[[Mapping[str, Any]], Awaitable[Answer]]] = {
+        self._calls: dict[str, Callable[[Mapping[str, Any]], Awaitable[ToolResult]]] = {
             "execute_bash": self._execute_bash, "bash": self._bash, "JupyterCI": self._jupyter,
             "Search": self._search, "LinkReader": self._read_link,
             "str_replace_editor": lambda given: self._edit(FUNCTIONS["str_replace_editor"], given),
@@ -164,11 +164,11 @@ class Toolbox:
             await shell.close()
         await self._kernel.close()
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Raises SandboxFailure and nothing else."""
         if name not in {function.name for function in self.functions}:
             known = ", ".join(function.name for function in self.functions)
-            return Answer(f"a function must be one of {known}; got {name!r:.80}", failed=True)
+            return ToolResult(f"a function must be one of {known}; got {name!r:.80}", failed=True)
         try:
             if name not in self._turns or _interrupts(name, arguments):
                 return await self._calls[name](arguments)
@@ -179,7 +179,7 @@ class Toolbox:
                     await self._stop(name)
                     raise
         except InputError as error:
-            return Answer(str(error), failed=True)
+            return ToolResult(str(error), failed=True)
 
     async def _stop(self, name: str) -> None:
         with contextlib.suppress(InputError, SandboxFailure):
@@ -188,7 +188,7 @@ class Toolbox:
             else:
                 await self._kernel.interrupt()
 
-    async def _execute_bash(self, given: Mapping[str, Any]) -> Answer:
+    async def _execute_bash(self, given: Mapping[str, Any]) -> ToolResult:
         command = Arguments(given, ("command",)).text("command")
         shell = self._shells["execute_bash"]
         if shell.running and not command.strip():
@@ -198,22 +198,22 @@ class Toolbox:
         elif shell.running:
             result = await shell.send(KEYS.get(command.strip(), command.rstrip("\n") + "\n"))
         elif not command.strip():
-            return Answer("no command is running: there is no further output")
+            return ToolResult("no command is running: there is no further output")
         else:
             result = await shell.run(command, self._bash_timeout_s)
-        return Answer(_told(result, "an empty command shows more, C-c interrupts it, other text is typed into it"))
+        return ToolResult(_told(result, "an empty command shows more, C-c interrupts it, other text is typed into it"))
 
-    async def _bash(self, given: Mapping[str, Any]) -> Answer:
+    async def _bash(self, given: Mapping[str, Any]) -> ToolResult:
         arguments = Arguments(given, ("command", "restart"))
         shell = self._shells["bash"]
         if arguments.flag("restart"):
             await shell.close()
             await shell.open()
-            return Answer("the shell was restarted")
+            return ToolResult("the shell was restarted")
         result = await shell.run(arguments.text("command"), self._bash_timeout_s)
-        return Answer(_told(result, "restart the shell to end it"))
+        return ToolResult(_told(result, "restart the shell to end it"))
 
-    async def _jupyter(self, given: Mapping[str, Any]) -> Answer:
+    async def _jupyter(self, given: Mapping[str, Any]) -> ToolResult:
         arguments = Arguments(given, ("code", "timeout"))
         timeout_s = min(max(arguments.number("timeout", BASH_TIMEOUT_S), 0.1), LONGEST_TIMEOUT_S)
         ran = await self._kernel.run(arguments.text("code"), timeout_s)
@@ -224,42 +224,42 @@ class Toolbox:
             parts.append(f"[the cell was interrupted after {timeout_s:g} s]")
         if ran.restarted:
             parts.append("[the kernel has ended; the next call has a new one, without its variables]")
-        return Answer("\n".join(part for part in parts if part) or "[no output]", ran.images)
+        return ToolResult("\n".join(part for part in parts if part) or "[no output]", ran.images)
 
-    async def _search(self, given: Mapping[str, Any]) -> Answer:
+    async def _search(self, given: Mapping[str, Any]) -> ToolResult:
         query = Arguments(given, ("query",)).text("query")
         assert self._pages is not None
         found = self._pages.search(query)
         texts = [f"{number}. {title}\n{url}\n{text}" for number, (url, title, text) in enumerate(found, 1)]
-        return Answer("\n\n".join(texts) or f"nothing was found for {query!r}")
+        return ToolResult("\n\n".join(texts) or f"nothing was found for {query!r}")
 
-    async def _read_link(self, given: Mapping[str, Any]) -> Answer:
+    async def _read_link(self, given: Mapping[str, Any]) -> ToolResult:
         arguments = Arguments(given, ("url", "description"))
         assert self._pages is not None
         arguments.text("description", "")
         if (page := self._pages.read(arguments.text("url"))) is None:
-            raise Refused(
+            raise ToolError(
                 f"url must be that of a page that Search finds; there is none at {arguments.text('url')[:200]}"
             )
-        return Answer(cut(f"{page[0]}\n\n{page[1]}", LIMIT))
+        return ToolResult(cut(f"{page[0]}\n\n{page[1]}", LIMIT))
 
-    async def _edit(self, function: Function, given: Mapping[str, Any]) -> Answer:
+    async def _edit(self, function: Function, given: Mapping[str, Any]) -> ToolResult:
         editor, properties = self._editor, function.parameters["properties"]
         arguments = Arguments(given, list(properties))
         command = arguments.one_of("command", properties["command"]["enum"])
         path = arguments.text("path")
         if not path.startswith("/"):
-            raise Refused(f"path must be absolute, such as /{path.lstrip('./')}; got {path!r:.200}")
+            raise ToolError(f"path must be absolute, such as /{path.lstrip('./')}; got {path!r:.200}")
         if command == "view":
-            return Answer(await editor.view(path, arguments.range("view_range"), self._longest_view))
+            return ToolResult(await editor.view(path, arguments.range("view_range"), self._longest_view))
         if command == "create":
-            return Answer(await editor.create(path, arguments.text("file_text")))
+            return ToolResult(await editor.create(path, arguments.text("file_text")))
         if command == "str_replace":
-            return Answer(await editor.str_replace(path, arguments.text("old_str"), arguments.text("new_str", "")))
+            return ToolResult(await editor.str_replace(path, arguments.text("old_str"), arguments.text("new_str", "")))
         if command == "insert":
             text = arguments.text("insert_text" if "insert_text" in properties else "new_str")
-            return Answer(await editor.insert(path, arguments.whole("insert_line"), text))
-        return Answer(await editor.undo_edit(path))
+            return ToolResult(await editor.insert(path, arguments.whole("insert_line"), text))
+        return ToolResult(await editor.undo_edit(path))
 
 
 def _interrupts(name: str, arguments: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from tars_jax.sandbox.tools.arguments import Refused
+from tars_jax.sandbox.tools.arguments import ToolError
 
 Which = Literal["one", "all", "any", "first", "last"]
 
@@ -32,14 +32,14 @@ def replace(text: str, part: str, by: str, which: Which = "one", subject: str = 
     """The text with `by` in some of the places of the part, its lines ending as those around.
 
     `which`: "one", which must be the only one; "all", one or more; "any", also none; the "first" or the "last" of them.
-    Raises Refused, which begins with the subject, such as "old_str must be in FILE".
+    Raises ToolError, which begins with the subject, such as "old_str must be in FILE".
     """
     found, spelled = places(text, part)
     if not found and which != "any":
-        raise Refused(f"{subject} exactly as it is written there; it was not found")
+        raise ToolError(f"{subject} exactly as it is written there; it was not found")
     if which == "one" and len(found) > 1:
         where = ", ".join(str(text.count("\n", 0, at) + 1) for at in found[:20])
-        raise Refused(f"{subject} once; it is there {len(found)} times, in lines {where}")
+        raise ToolError(f"{subject} once; it is there {len(found)} times, in lines {where}")
     chosen = {"first": found[:1], "last": found[-1:]}.get(which, found)
     pieces, at = [], 0
     for place in chosen:

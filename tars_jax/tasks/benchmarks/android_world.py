@@ -31,7 +31,7 @@ from tars_jax.decoding import decoded
 from tars_jax.json_fields import is_text, read_json, read_toml
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.phone.android_world.client import AndroidWorldClient, RequestRefused, check_address
-from tars_jax.sandbox.phone.holding import hold
+from tars_jax.sandbox.phone.phone_lock import lock_phone
 from tars_jax.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask
 
 FAMILY = "android_world"
@@ -43,7 +43,7 @@ _MOST_SEED, _MOST_COMBINATIONS = 2**31 - 1, 1000
 
 @dataclasses.dataclass(frozen=True)
 class Servers:
-    """What the file says."""
+    """Servers of AndroidWorld, as their file names them."""
 
     addresses: tuple[str, ...]
     token_variable: str = ""
@@ -57,7 +57,7 @@ class Servers:
     left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """What an environment has to know."""
+        """Servers as an environment's option."""
         return {
             "addresses": list(self.addresses), "token_variable": self.token_variable, "seed": self.seed,
             "combinations": self.combinations, "family": self.family,
@@ -137,7 +137,7 @@ def read_tasks(path: Path) -> Sequence[BenchmarkTask]:
 
 
 def _listed(servers: Servers, client: AndroidWorldClient, path: Path) -> list[BenchmarkTask]:
-    held = hold(client.address)
+    held = lock_phone(client.address)
     if held is not None:  # whoever plays on it has made these instances himself
         with contextlib.closing(held):
             servers.prepare(client)

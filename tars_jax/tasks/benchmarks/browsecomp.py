@@ -80,7 +80,7 @@ def _file(path: Path, language: str) -> Path:
 
 
 def _rows(file: Path, columns: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Where each row stands, and what it holds."""
+    """Each row with where it stands."""
     if file.suffix == ".json":
         records = read_json(file)
         if not isinstance(records, list):

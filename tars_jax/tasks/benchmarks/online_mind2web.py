@@ -33,7 +33,7 @@ def read_online_mind2web(path: Path) -> list[BenchmarkTask]:
 
 
 def fingerprint(task: BenchmarkTask) -> str:
-    """Another where the task has been replaced under its id."""
+    """A fingerprint, which changes where a task is replaced under its id."""
     said = [task.id, task.record["confirmed_task"], task.record["website"]]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
 

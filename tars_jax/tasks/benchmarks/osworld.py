@@ -151,7 +151,7 @@ def check_steps(steps: Any, where: str) -> None:
 
 
 def unknown_step(record: Mapping[str, Any], known: Collection[str] = CONFIG_TYPES) -> str:
-    """What step of a task is of no type that is known, in one sentence; empty: none."""
+    """A sentence on the first step of a task whose type is not known; empty: all are known."""
     steps = [*(record.get("config") or []), *(record["evaluator"].get("postconfig") or [])]
     unknown = next((step["type"] for step in steps if step["type"] not in known), "")
     return f"It has a step of the type {unknown!r:.80}, which this version of the benchmark does not have." * bool(

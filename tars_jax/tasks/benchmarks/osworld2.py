@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from tars_jax import InputError
 from tars_jax.decoding import decoded
-from tars_jax.json_fields import Fields, is_number, is_text, read_toml, shown
+from tars_jax.json_fields import Fields, is_number, is_text, read_toml, short_repr
 from tars_jax.sandbox.computer.home import File, Tree
 from tars_jax.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask
 from tars_jax.tasks.benchmarks.osworld2_conditions import StateCondition, read_condition
@@ -63,7 +63,7 @@ class User:
     persona: str = ""  # a model plays it; empty: the script answers
 
     def scripted(self, question: str) -> str:
-        """It may block, as `osworld2_patterns.found` does."""
+        """The user's answer to a question by the script. It may block, as `osworld2_patterns.found` does."""
         return next((answer for pattern, answer in self.answers if found(pattern, question)), self.otherwise)
 
 
@@ -180,8 +180,8 @@ def read_task(record: Mapping[str, Any], where: str) -> OSWorld2Task:
 
 
 def read_tasks(path: Path) -> Sequence[BenchmarkTask]:
-    """Of a TOML file, or of all in a folder, in the order of their names; those whose programs are missing are left
-    out. Raises InputError that names the file and the field."""
+    """Reads the tasks of a TOML file, or of all in a folder, in the order of their names; those whose programs are
+    missing are left out. Raises InputError that names the file and the field."""
     files = sorted(path.glob("*.toml")) if path.is_dir() else [path]
     if not files:
         raise InputError(f"{path} must hold tasks, as files that end with .toml; got none")
@@ -232,7 +232,7 @@ def _event(given: _Event, stage: str, where: str) -> ScheduledEvent:
         raise InputError(f"{where}an event must have one of at_step, after_seconds and when")
     condition = None if given.when is None else read_condition(given.when, f"{where}when")
     if condition is not None and condition.subject in ("judge", "answer"):
-        raise InputError(f"{where}when must be what can be seen after a turn; got {shown(given.when)}")
+        raise InputError(f"{where}when must be what can be seen after a turn; got {short_repr(given.when)}")
     of_stage = ("page", "says") if stage == PAGE else ("write", "says")
     effects = [name for name in EFFECTS if getattr(given, name)]
     if not effects or not {*effects} <= {*of_stage}:
@@ -251,7 +251,7 @@ def _user(given: _User, where: str) -> User:
 def _solution_step(fields: Fields) -> tuple[str, Any]:
     [*given] = fields.values.items()
     if len(given) != 1 or given[0][0] not in SOLUTION_STEPS:
-        raise InputError(f"{fields.prefix}a step must have one of {', '.join(SOLUTION_STEPS)}; got {shown(given)}")
+        raise InputError(f"{fields.prefix}a step must have one of {', '.join(SOLUTION_STEPS)}; got {short_repr(given)}")
     name, value = given[0]
     if not (is_number(value) if name == "wait" else is_text(value)):
         raise fields.error(name, "a number of seconds" if name == "wait" else "text")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.json_fields import is_number, is_text, shown
+from tars_jax.json_fields import is_number, is_text, short_repr
 from tars_jax.sandbox.computer.home import File, Tree
 from tars_jax.tasks.benchmarks.osworld2_patterns import check, found, some
 
@@ -134,12 +134,12 @@ def read_condition(values: Mapping[str, Any], where: str) -> StateCondition:
         raise InputError(f"{where}: beside {subject} must be {' or '.join(tests) or 'nothing'}; got {unknown[0]!r}")
     if subject == "only_changed":
         if not isinstance(of, list) or not all(is_text(each) and each for each in of):
-            raise InputError(f"{where}.only_changed must be an array of paths; got {shown(of)}")
+            raise InputError(f"{where}.only_changed must be an array of paths; got {short_repr(of)}")
         for each in of:
             _check_below(each, f"{where}.only_changed")
         return StateCondition(subject, tuple(of))
     if not is_text(of) or not of:
-        raise InputError(f"{where}.{subject} must be text; got {shown(of)}")
+        raise InputError(f"{where}.{subject} must be text; got {short_repr(of)}")
     if subject == "file":
         _check_below(of, f"{where}.file")
     if subject in PATTERNS:
@@ -170,12 +170,12 @@ def _check_below(path: str, where: str) -> None:
 def _wanted(subject: str, test: str, wanted: Any, where: str) -> Any:
     if test in ("exists", "changed"):
         if type(wanted) is not bool:
-            raise InputError(f"{where} must be true or false; got {shown(wanted)}")
+            raise InputError(f"{where} must be true or false; got {short_repr(wanted)}")
     elif test in ("at_least", "at_most"):
         if not is_number(wanted):
-            raise InputError(f"{where} must be a number; got {shown(wanted)}")
+            raise InputError(f"{where} must be a number; got {short_repr(wanted)}")
     elif (test != "equals" or subject == "file") and not is_text(wanted):
-        raise InputError(f"{where} must be text; got {shown(wanted)}")
+        raise InputError(f"{where} must be text; got {short_repr(wanted)}")
     return _pattern(wanted, where) if test == "matches" else wanted
 
 

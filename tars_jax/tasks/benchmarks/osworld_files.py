@@ -29,7 +29,7 @@ def cache_folders(root: Path) -> list[Path]:
 
 
 def cloud_files(record: Mapping[str, Any]) -> list[CloudFile]:
-    """What a task of OSWorld fetches, by its steps and for its scorer; each once."""
+    """Files that a task of OSWorld fetches, by its steps and for its scorer; each once."""
     evaluator = record["evaluator"]
     steps = [*(record.get("config") or []), *(evaluator.get("postconfig") or [])]
     found = [each for step in steps if step["type"] == "download" for each in downloads(step["parameters"])]
@@ -45,7 +45,7 @@ def cloud_files(record: Mapping[str, Any]) -> list[CloudFile]:
 
 
 def wrong_paths(record: Mapping[str, Any], folder: Path) -> str:
-    """What of the paths that a task says would lead out of a folder of this machine, in one sentence; empty: nothing.
+    """A sentence on the paths of a task that would lead out of a folder of this machine; empty: none would.
 
     What its scorer keeps has names and no paths, so that it stays in the cache of the episode; what is uploaded lies
     in `folder`, beside the task.

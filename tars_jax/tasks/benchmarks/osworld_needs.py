@@ -1,4 +1,4 @@
-"""What a task of OSWorld asks of where it is played, and why some cannot be played here."""
+"""Needs of OSWorld's tasks: what each asks of the machine, and why some cannot be played here."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def scorers() -> frozenset[str]:
 
 
 def left_out(record: Mapping[str, Any], domain: str, caches: Sequence[Path]) -> str:
-    """Why a task cannot be played here, in one sentence; empty: it can."""
+    """A sentence on why a task cannot be played here; empty: it can."""
     evaluator = record["evaluator"]
     steps = [*(record.get("config") or []), *(evaluator.get("postconfig") or [])]
     getters = [each["type"] for part in ("result", "expected") for each in _listed(evaluator.get(part)) if each]

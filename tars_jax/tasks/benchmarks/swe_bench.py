@@ -43,7 +43,7 @@ def read_instances(path: Path) -> Sequence[BenchmarkTask]:
 
 
 def repository(folder: Path, name: str) -> Path:
-    """Where the clone of OWNER/NAME is to be."""
+    """The folder of the clone of OWNER/NAME."""
     return folder / REPOSITORIES / name.replace("/", "__")
 
 

@@ -48,7 +48,7 @@ FORM = """When you are done, finish with a JSON object alone, of these fields:
 
 @dataclasses.dataclass(frozen=True)
 class SitePlace:
-    """Where one of the benchmark's sites is."""
+    """The place of one of the benchmark's sites."""
 
     site: str
     urls: tuple[str, ...]  # as the configuration has them
@@ -76,13 +76,13 @@ class SitePlace:
 
 
 def package_folder() -> Path:
-    """Where the script has installed it, or TARS_JAX_WEBARENA_VERIFIED."""
+    """The folder in which the script has installed it, or TARS_JAX_WEBARENA_VERIFIED."""
     return Path(os.environ.get("TARS_JAX_WEBARENA_VERIFIED") or Path(__file__).parents[3] / ".cache/webarena_verified")
 
 
 def read_webarena_verified(path: Path) -> list[BenchmarkTask]:
-    """What needs a site that the configuration lacks is left out, with the reason. Raises InputError, which names the
-    file."""
+    """The tasks of a file; those of a site that the configuration lacks are left out, with the reason. Raises
+    InputError, which names the file."""
     content = read_json(path)
     if not isinstance(content, dict):
         raise InputError(
@@ -101,7 +101,7 @@ def read_webarena_verified(path: Path) -> list[BenchmarkTask]:
 
 
 def start_urls(record: Mapping[str, Any], places: Mapping[str, SitePlace]) -> list[str]:
-    """With addresses in the place of the sites' names."""
+    """Addresses that a task starts at, in the place of the sites' names."""
     return [
         re.sub(r"^__([A-Z_]+?)__", lambda found: places[found[1].lower()].base, url) for url in record["start_urls"]
     ]
@@ -144,7 +144,7 @@ def _is_address(url: str) -> bool:
 
 
 def _closed(place: SitePlace) -> str:
-    """Why a site cannot be opened here; empty: it can."""
+    """The reason why a site cannot be opened here; empty: it can."""
     if place.is_ours:
         try:
             installed(load_website(place.website[0]))

@@ -2,7 +2,7 @@
 
 PATH is waa_cube-VERSION-py3-none-any.whl, a folder with its task_metadata.json and task_execution_info.json, or
 `evaluation_examples_windows` (test_all.json and examples/DOMAIN/ID.json), a list or a task of that. What tasks download
-lies in cache/ID/ or files/DOMAIN/ID/ beside it, as OSWorld's does.
+lies in cache/ID/ or files/DOMAIN/ID/ beside it, as OSWorld's does. `needs_of` says why a guest cannot play a task.
 """
 
 from __future__ import annotations
@@ -31,6 +31,29 @@ STEP_TYPES = CONFIG_TYPES | {
 # Whose scorers ask the internet, and nothing of ours does.
 ONLINE = ("googledrive_file", "info_from_website", "page_info", "pdf_from_url", "url_path_parse")
 _OF_CUBE = {"id", "abstract_description", "split", "recommended_max_steps", "container_config", "_type"}
+# Steps and getters that files alone serve: they are the same on every system.
+PLAIN_STEPS = (
+    "activate_window", "close_all", "close_window", "create_file", "create_folder", "download", "sleep",
+    "tidy_desktop", "upload_file",
+)  # fmt: skip
+PLAIN_GETTERS = (
+    "all_png_file_names", "cloud_file", "is_all_docx_in_archive", "is_file_desktop", "is_file_saved_desktop",
+    "is_files_moved_downloads", "rule", "vm_file", "vm_file_exists_in_desktop", "vm_file_exists_in_vm_folder",
+    "vm_folder_exists_in_documents",
+)  # fmt: skip
+# Getters by the route of WindowsAgentArena's own server that they ask; launch/windows_guest.py has none of these.
+OWN_ROUTES: Mapping[str, str] = {
+    "are_all_images_tagged": "are_all_images_tagged",
+    "are_files_sorted_by_modified_time": "are_files_sorted_by_modified_time",
+    "check_if_timer_started": "check_if_timer_started",
+    "check_if_world_clock_exists": "check_if_world_clock_exists",
+    "is_details_view": "is_details_view",
+    "is_directory_read_only_for_user": "is_directory_read_only_for_user",
+    "vm_active_window_title": "accessibility",
+    "vm_library_folders": "library_folders",
+    "vm_wallpaper": "wallpaper",
+}
+PROGRAMS = {"zipped_folder_in_desktop": "py7zr"}  # of Python, which the scorers' environment has not
 
 
 def read(path: Path) -> Sequence[BenchmarkTask]:
@@ -96,7 +119,7 @@ def _task(record: Any, domain: str, path: Path, caches: Sequence[Path]) -> Bench
 
 
 def left_out(record: Mapping[str, Any], domain: str, caches: Sequence[Path]) -> str:
-    """Why a task cannot be played, whatever the guest is; empty: it can."""
+    """The reason why no guest can play a task; empty: one can."""
     evaluator = record["evaluator"]
     getters = [each["type"] for part in ("result", "expected") for each in _listed(evaluator.get(part)) if each]
     if online := next((name for name in getters if name in ONLINE), ""):
@@ -117,7 +140,7 @@ def _listed(value: Any) -> list[Any]:
 
 @functools.cache
 def package_of(path: Path) -> str:
-    """Where Python finds waa-cube's scorers, for `sys.path`: a wheel, or the folder around the package. Raises
+    """The entry of `sys.path` where Python finds waa-cube's scorers: a wheel, or the folder around the package. Raises
     InputError for what holds no waa-cube, or another version."""
     if path.suffix == ".whl":
         if not path.name.startswith(f"{PACKAGE}-{VERSION}-"):
@@ -138,3 +161,27 @@ WINDOWS_AGENT_ARENA = Benchmark(
     max_steps=MAX_STEPS,
     results="tars_jax.evaluation.benchmarks.windows_agent_arena:write_results",
 )
+
+
+def needs_of(record: Mapping[str, Any], system: str, *, own_server: bool) -> str:
+    """A sentence on why a guest cannot play a task; empty: it can.
+
+    Args:
+      system: of the guest, as Python calls it: win32, linux.
+      own_server: it is WindowsAgentArena's own server.
+    """
+    evaluator = record["evaluator"]
+    steps = [*(record.get("config") or []), *(evaluator.get("postconfig") or [])]
+    parts = [evaluator.get(part) for part in ("result", "expected")]
+    getters = [each["type"] for part in parts for each in (part if isinstance(part, list) else [part]) if each]
+    if missing := next((name for name in getters if name in PROGRAMS), ""):
+        return f"It is scored by {missing!r}, which needs {PROGRAMS[missing]}."
+    if not own_server and (name := next((name for name in getters if name in OWN_ROUTES), "")):
+        return f"It is scored by {name!r}, which asks /{OWN_ROUTES[name]} of WindowsAgentArena's own server."
+    if system == "win32":
+        return ""
+    if kind := next((step["type"] for step in steps if step["type"] not in PLAIN_STEPS), ""):
+        return f"It has a step {kind!r}, which runs programs of Windows."
+    if kind := next((name for name in getters if name not in PLAIN_GETTERS), ""):
+        return f"It is scored by {kind!r}, which reads what Windows keeps."
+    return ""

@@ -30,7 +30,7 @@ class CallResult(NamedTuple):
 
 
 def home(encyclopedia: Encyclopedia) -> CallResult:
-    """What is known before anything is called: the site's home page."""
+    """The site's home page, which is shown before anything is called."""
     titles = home_titles(encyclopedia)
     return CallResult(f"{len(encyclopedia.articles):,} articles. Some of them: {', '.join(titles)}", "", tuple(titles))
 
@@ -55,7 +55,7 @@ def read(encyclopedia: Encyclopedia, address: str, description: str = "") -> Cal
     lead, *rest = [_with_addresses(line, encyclopedia) for line in article.text] or [""]
     rows = _rows(article)
     lines = [line for line in (lead, *(f"{name}: {value}" for name, value in rows.items()), *rest) if line]
-    kept = about(description, lines)
+    kept = matching_lines(description, lines)
     left_out = f" ({len(lines) - len(kept)} further lines)" if len(kept) < len(lines) else ""
     named = tuple(each.title for each in map(encyclopedia.find, article.links) if each and each is not article)
     text = cut("\n".join((f"{article.title}{left_out}", *kept)), LONGEST)
@@ -81,7 +81,7 @@ def _with_addresses(line: str, encyclopedia: Encyclopedia) -> str:
     return LINK.sub(written, line)
 
 
-def about(description: str, lines: list[str]) -> list[str]:
+def matching_lines(description: str, lines: list[str]) -> list[str]:
     """The lines that have a telling word of a description; all where none has."""
     words = [set(_words(line)) for line in lines]
     most = max(1, int(len(lines) * _TELLING))

@@ -18,7 +18,7 @@ from tars_jax import InputError
 from tars_jax.tasks.browsing.article import Article
 from tars_jax.tasks.browsing.documents import read_documents
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
-from tars_jax.tasks.browsing.figures import moved
+from tars_jax.tasks.browsing.figures import with_other_figures
 from tars_jax.tasks.browsing.foldoc import FILE, read_foldoc
 from tars_jax.tasks.browsing.geography import adjectives, read_geography
 from tars_jax.tasks.browsing.mediawiki import read_mediawiki
@@ -51,11 +51,11 @@ def load_encyclopedia(name: str, names_seed: int | None = None) -> Encyclopedia:
 
 def disguised(articles: Sequence[Article], seed: int) -> list[Article]:
     """The world's articles with other names and figures, in their order."""
-    return renamed(moved(articles, seed), seed, adjectives())
+    return renamed(with_other_figures(articles, seed), seed, adjectives())
 
 
 def foldoc_file() -> Path:
-    """Where launch/websites.sh, or the system's package, has put it."""
+    """FOLDOC's file, where launch/websites.sh or the system's package has put it."""
     folder = Path(os.environ.get("TARS_JAX_WEBSITES") or _REPOSITORY / ".cache/websites")
     own = folder / "foldoc" / FILE
     return own if own.is_file() or not Path("/", FILE).is_file() else Path("/", FILE)

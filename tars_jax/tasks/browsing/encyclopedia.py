@@ -41,7 +41,7 @@ class Encyclopedia:
         self._counts: dict[str, int] = {}
 
     def find(self, name: str) -> Article | None:
-        """By title, but for case and underscores, or by a redirect."""
+        """Finds an article by title, whatever the case and underscores, or by a redirect."""
         seen: set[str] = set()
         while (key := _folded(name)) not in seen:
             seen.add(key)
@@ -64,7 +64,7 @@ class Encyclopedia:
         return [title for _, title in self._ranked(_matched(query, " OR "), (0.0, 1.0, 1.0), 0, most)]
 
     def pages_with(self, word: str) -> int:
-        """How many articles have a word, whatever its accents."""
+        """The number of articles that have a word, whatever its accents."""
         if word not in self._counts:
             self._counts[word] = self._count(_matched(word, " AND "))
         return self._counts[word]
@@ -72,7 +72,7 @@ class Encyclopedia:
     def _search(
         self, query: str, weights: tuple[float, ...], start: int, most: int
     ) -> tuple[list[SearchHit], int]:  # fmt: skip
-        """What has all words, or where there is nothing any of them; what has that very title comes first."""
+        """Articles that have all words, or where none has them any word; an article of that very title comes first."""
         named = self.find(query)
         for matched in (_matched(query, " AND "), _matched(query, " OR ")):
             if count := self._count(matched):
@@ -140,6 +140,6 @@ def _folded(name: str) -> str:
 
 
 def _matched(query: str, joint: str) -> str:
-    """What FTS5 matches: the words of a query, each once."""
+    """The expression of FTS5 for a query: its words, each once."""
     words = list(dict.fromkeys(re.findall(r"\w+", query.casefold())))[:MOST_WORDS]
     return joint.join(f'"{word}"' for word in words)

@@ -33,7 +33,7 @@ class _Moves:
         return round(value * self.factors[name], decimals(value))
 
 
-def moved(articles: Iterable[Article], seed: int) -> list[Article]:
+def with_other_figures(articles: Iterable[Article], seed: int) -> list[Article]:
     """The same articles with other numbers and years; those that are 0 stay 0."""
     listed = list(articles)
     moves = _moves(listed, seed)

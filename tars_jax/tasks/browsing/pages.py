@@ -46,7 +46,7 @@ def home_page(encyclopedia: Encyclopedia) -> str:
 
 
 def home_titles(encyclopedia: Encyclopedia) -> list[str]:
-    """As many of each kind, from all over the source."""
+    """Titles on the home page, as many of each kind, from all over the source."""
     kinds: dict[str, list[str]] = {}
     for title, article in encyclopedia.articles.items():
         kinds.setdefault(article.kind, []).append(title)

@@ -27,7 +27,8 @@ class BrowsingQuestion:
 
     @property
     def reference(self) -> str:
-        """What a judge compares with. It is closed (it ends with ||): the source knows all names of the thing."""
+        """The reference that a judge compares with. It is closed (it ends with ||): the source knows all names of the
+        thing."""
         return ALTERNATIVES.join((*self.answers, "")).rstrip()
 
     def to_json(self) -> dict[str, Any]:

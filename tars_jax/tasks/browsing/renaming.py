@@ -2,7 +2,7 @@
 
 A policy may know by heart what the capital of France is; it cannot know that of Belonia. Names are replaced in titles,
 facts, prose and links; so are the adjectives made of a country's name ("French" is "Belonian"), and names of people,
-rivers and parties that would tell which country it is (`prose_names.py`). Figures are `figures.py`'s.
+rivers and parties that would tell which country it is (`leaks.py`). Figures are `figures.py`'s.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tars_jax.tasks.browsing.article import LINK, Article, Fact
-from tars_jax.tasks.browsing.prose_names import WORD, rare_names, texts_of
+from tars_jax.tasks.browsing.leaks import WORD, rare_names, texts_of
 
 _STARTS = tuple("b c d f g h j k l m n p r s t v z br cr dr gr kr tr pl st sh th".split())  # noqa: SIM905
 _VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "ou"]

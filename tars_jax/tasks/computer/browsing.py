@@ -6,12 +6,20 @@ import random
 
 from tars_jax.sandbox.computer.home import File
 from tars_jax.tasks.computer.desktop import ENTER, HOME, expect_text
-from tars_jax.tasks.computer.scene import ComputerScene, MakeScene, SceneOutcome, expect
+from tars_jax.tasks.computer.scene import (
+    COLORS,
+    FRUITS,
+    ComputerScene,
+    MakeScene,
+    SceneOutcome,
+    expect,
+    pick,
+    sentence,
+)
 from tars_jax.tasks.computer.site import ADDRESS, SitePage, SiteRequest, page, picture
 from tars_jax.tasks.computer.steps import Gui, keys, write
-from tars_jax.tasks.computer.words import COLORS, FRUITS, pick, sentence
 
-_README = {"readme.txt": File(b"nothing\n")}
+README = {"readme.txt": File(b"nothing\n")}
 _OPENS = (("browser", ADDRESS),)
 _TAB = keys("tab")
 _THANKS = page("Thanks", "<p>We have it.</p>")
@@ -28,14 +36,14 @@ def _posted(seen: SceneOutcome) -> SiteRequest | None:
 
 
 def _downloaded(seen: SceneOutcome, path: str, *files: tuple[str, SitePage]) -> str:
-    """What is wrong where the browser should have saved files, which still say what they said."""
+    """The first thing wrong where the browser should have saved files unchanged; empty: nothing."""
     for name, saved in files:
         if not any(each.path == f"/{name}" and each.by_browser for each in seen.requests):
             return f"the browser has not asked for {name}"
         found = seen.files.get(f"Downloads/{name}")
         if found is None or found.data != saved.data:
             return f"Downloads/{name} is not what the site has"
-    kept = {**_README, **{f"Downloads/{name}": File(saved.data) for name, saved in files}}
+    kept = {**README, **{f"Downloads/{name}": File(saved.data) for name, saved in files}}
     return expect(seen, kept, ignoring=lambda each: each == path)
 
 
@@ -52,7 +60,7 @@ def read_price(rng: random.Random, level: int) -> ComputerScene:
         return "" if (seen.answer or "").strip().rstrip(".") == str(prices[fruit]) else "the answer is not the price"
 
     return ComputerScene(
-        f"What does {fruit} cost in the shop? Answer with the number.", _README, goal,
+        f"What does {fruit} cost in the shop? Answer with the number.", README, goal,
         (*_press("Shop"), keys("home", window="Prices")), answer=str(prices[fruit]), opens=_OPENS, site=site,
     )  # fmt: skip
 
@@ -65,7 +73,7 @@ def download_file(rng: random.Random, level: int) -> ComputerScene:
     place = rng.randrange(len(names))
     wanted = names[place]
     return ComputerScene(
-        f"Download {wanted} in the browser.", _README,
+        f"Download {wanted} in the browser.", README,
         lambda seen: _downloaded(seen, "", (wanted, site[f"/{wanted}"])),
         (*(keys("tab", window="Files") for _ in range(place + 1)), ENTER), opens=_OPENS,
         site={"/": page("Files", links), **site},
@@ -85,16 +93,16 @@ def fill_form(rng: random.Random, level: int) -> ComputerScene:
         posted = _posted(seen)
         if posted is None or posted.fields() != {"fruit": fruit, "count": count}:
             return "that order was not sent"
-        return expect(seen, _README)
+        return expect(seen, README)
 
     return ComputerScene(
-        f"Order {count} of {fruit} with the form in the browser.", _README, goal,
+        f"Order {count} of {fruit} with the form in the browser.", README, goal,
         (write(fruit, "Order"), _TAB, write(count), ENTER), opens=_OPENS, site={"/": _form(fields), "/thanks": _THANKS},
     )  # fmt: skip
 
 
 def submit_count(rng: random.Random, level: int) -> ComputerScene:
-    """What a shell counts is sent with a form."""
+    """A number that a shell counts is sent with a form."""
     word, *others = pick(rng, FRUITS, 4)
     lines = [rng.choice([word, *others]) for _ in range(10 * level)]
     files, count = {"list.txt": File(("\n".join(lines) + "\n").encode())}, str(lines.count(word))
@@ -127,7 +135,7 @@ def download_and_sum(rng: random.Random, level: int) -> ComputerScene:
 
     command = _until("Downloads/s.csv") + "awk -F, '{ s += $2 } END { print s }' Downloads/s.csv > total.txt"
     return ComputerScene(
-        "Download s.csv in the browser, and write the sum of its column count to total.txt.", _README, goal,
+        "Download s.csv in the browser, and write the sum of its column count to total.txt.", README, goal,
         (*_press("Files"), command), opens=_OPENS,
         site={"/": page("Files", "<a href=/s.csv>s.csv</a>"), "/s.csv": table},
     )  # fmt: skip
@@ -149,7 +157,7 @@ def merge_downloads(rng: random.Random, level: int) -> ComputerScene:
     command = "".join(_until(f"Downloads/{name}") for name in lists) + "sort -u Downloads/*.csv > all.txt"
     return ComputerScene(
         "Download both lists in the browser, and write their words to all.txt, sorted by the alphabet, each word once.",
-        _README, goal, (*_press("Files"), keys("tab", window="Files"), ENTER, command), opens=_OPENS,
+        README, goal, (*_press("Files"), keys("tab", window="Files"), ENTER, command), opens=_OPENS,
         site={"/": page("Files", links), **site},
     )  # fmt: skip
 
@@ -166,19 +174,19 @@ def run_download(rng: random.Random, level: int) -> ComputerScene:
         return "" if found is not None and found.text.strip() == said else "said.txt does not hold what say.txt says"
 
     return ComputerScene(
-        "Download say.txt in the browser, run it with sh, and write what it says to said.txt.", _README, goal,
+        "Download say.txt in the browser, run it with sh, and write what it says to said.txt.", README, goal,
         (*_press("Files"), _until("Downloads/say.txt") + "sh Downloads/say.txt > said.txt"), opens=_OPENS,
         site={"/": page("Files", "<a href=/say.txt>say.txt</a>"), "/say.txt": script},
     )  # fmt: skip
 
 
 def read_picture(rng: random.Random, level: int) -> ComputerScene:
-    """What a picture in the browser says goes into a file: it has to be looked at."""
+    """A word in a picture of the browser goes into a file: it has to be looked at."""
     words = " ".join(pick(rng, FRUITS, min(level, 2)))
     site = {"/": page("Picture", "<img src=/picture.png>"), "/picture.png": picture(words)}
     return ComputerScene(
-        "Write the words of the picture in the browser to words.txt.", _README,
-        lambda seen: expect_text(seen, _README, "words.txt", words), (f"echo '{words}' > words.txt",), opens=_OPENS,
+        "Write the words of the picture in the browser to words.txt.", README,
+        lambda seen: expect_text(seen, README, "words.txt", words), (f"echo '{words}' > words.txt",), opens=_OPENS,
         site=site,
     )  # fmt: skip
 
@@ -190,11 +198,11 @@ def show_page(rng: random.Random, level: int) -> ComputerScene:
     def goal(seen: SceneOutcome) -> str:
         if f"<title>{title}</title>" not in getattr(seen.files.get(name), "text", ""):
             return f"{name} does not have the title"
-        wrong = expect(seen, _README, ignoring=lambda path: path == name)
+        wrong = expect(seen, README, ignoring=lambda path: path == name)
         return wrong or ("" if seen.shows("chrom", title) else "the browser does not show it")
 
     return ComputerScene(
-        f"Write a page {name} with <title>{title}</title>, and show it in the browser.", _README, goal,
+        f"Write a page {name} with <title>{title}</title>, and show it in the browser.", README, goal,
         (f"echo '<title>{title}</title>' > {name}", keys("ctrl", "l", window="Chromium"),
          write(f"file://{HOME}/{name}\n")), opens=_OPENS, site={"/": page("Empty", "")},
     )  # fmt: skip

@@ -11,9 +11,9 @@ from tars_jax import InputError
 from tars_jax.tasks.computer.browsing import BROWSER_AND_SHELL_TASKS, BROWSER_TASKS
 from tars_jax.tasks.computer.desktop import DESKTOP_TASKS
 from tars_jax.tasks.computer.scene import ComputerScene, MakeScene, SceneOutcome
+from tars_jax.tasks.computer.shell_and_desktop import PROCESS_TASKS, TOGETHER_TASKS
 from tars_jax.tasks.computer.steps import next_call, to_json
 from tars_jax.tasks.computer.terminal import TERMINAL_TASKS
-from tars_jax.tasks.computer.together import PROCESS_TASKS, TOGETHER_TASKS
 from tars_jax.tasks.games.moves import Move
 
 # The parts of a computer that tasks need, by sandbox/computer/equipped/parts.py.
@@ -43,20 +43,20 @@ class SceneLevel:
     name: str
     scene: ComputerScene
 
-    def verdict(self, seen: SceneOutcome) -> str:
-        """What is still wrong; empty: the task is done. A question is answered with `finished` alone."""
+    def verify(self, seen: SceneOutcome) -> str:
+        """Verifies the computer's state: the first thing that is still wrong; empty: the task is done. A question is
+        answered with `finished` alone."""
         if self.scene.answer is not None and seen.answer is None:
             return "there is no answer yet"
         return self.scene.goal(seen) or self.scene.kept(seen)
 
     def by_shell(self) -> SceneLevel:
-        """The same, solved by commands."""
+        """The level with its solution by commands."""
         return dataclasses.replace(self, scene=dataclasses.replace(self.scene, solution=self.scene.commands))
 
     def state(self, turn: int, wrong: str = "", waited: int = 0) -> dict[str, Any]:
-        """What `reference_player` plays from, before the agent's turn of this number, from 0; those in which it waited
-        are not counted. `waited`: turns in a row. An environment with a desktop adds "windows" and "size".
-        """
+        """The state that `reference_player` plays from, before the agent's turn of this number, from 0; turns in which
+        it waited are not counted. `waited`: turns in a row. An environment with a desktop adds "windows" and "size"."""
         words = sorted({*self.scene.files, *self.scene.first.folders})
         return {
             "steps": to_json(self.scene.solution), "answer": self.scene.answer, "turn": turn, "words": words,
@@ -83,7 +83,8 @@ def suits(task: str, parts: Sequence[str]) -> bool:
 
 
 def draw_level(task: str, level: int, seed: int, parts: Sequence[str] = ("shell",)) -> SceneLevel:
-    """The same for the same seed. An empty `task` draws one of those that a computer with these parts can have.
+    """Draws a level, the same for the same seed. An empty `task` draws one of those that a computer with these parts
+    can have.
 
     Raises InputError as `check_level`.
     """

@@ -6,9 +6,20 @@ import random
 import shlex
 
 from tars_jax.sandbox.computer.home import File
-from tars_jax.tasks.computer.scene import ComputerScene, MakeScene, SceneOutcome, expect, in_trash, same_text
+from tars_jax.tasks.computer.scene import (
+    COLORS,
+    FOLDERS,
+    FRUITS,
+    ComputerScene,
+    MakeScene,
+    SceneOutcome,
+    expect,
+    in_trash,
+    pick,
+    same_text,
+    sentence,
+)
 from tars_jax.tasks.computer.steps import Gui, click, keys, write
-from tars_jax.tasks.computer.words import COLORS, FOLDERS, FRUITS, pick, sentence
 
 HOME = "/home/agent"
 END, ALL, SAVE, COPY, PASTE = (keys("ctrl", key) for key in ("end", "a", "s", "c", "v"))
@@ -20,7 +31,7 @@ def _notes(rng: random.Random, count: int) -> dict[str, File]:
 
 
 def expect_text(seen: SceneOutcome, files: dict[str, File], path: str, wanted: str) -> str:
-    """What is wrong where `path` should say something new, and the other files what they said."""
+    """The first thing wrong where `path` should have a new text, and the other files theirs; empty: nothing."""
     if not same_text(seen.files.get(path), wanted):
         return f"{path} does not say what it should"
     return expect(
@@ -87,7 +98,7 @@ def open_document(rng: random.Random, level: int) -> ComputerScene:
 
 
 def copy_text(rng: random.Random, level: int) -> ComputerScene:
-    """What one editor holds goes to the end of what another holds."""
+    """The text of one editor goes to the end of another's."""
     files = _notes(rng, 1 + level)
     target, source = pick(rng, list(files), 2)
     wanted = files[target].text + files[source].text

@@ -1,4 +1,4 @@
-"""One level of a computer task as plain data, and the verdict over what an agent left behind.
+"""One level of a computer task as plain data, and the verifier of the state that an agent left behind.
 
     random numbers -> ComputerScene -> home folder, programs,
     windows -> the agent acts -> SceneOutcome -> what is still wrong
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from tars_jax.sandbox.computer.home import File, Tree
@@ -20,6 +20,10 @@ from tars_jax.tasks.computer.site import Site, SiteRequest
 from tars_jax.tasks.computer.steps import Step
 
 TRASH = ".local/share/Trash/"  # of desktops, below the home folder
+COLORS = ("red", "green", "blue", "amber", "violet", "white", "black", "silver")
+FOLDERS = ("box", "desk", "shelf", "chest", "attic")
+FRUITS = ("apple", "plum", "fig", "lemon", "grape", "melon", "cherry", "olive", "mango", "quince")
+NAMES = ("Ada Byron", "Bob Moss", "Çem Öz", "Dora Lund", "Eve Stone", "Finn Holt")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +83,7 @@ class ComputerScene:
         return SceneOutcome(dict(self.files), frozenset({*self.folders, *parents}))
 
     def kept(self, seen: SceneOutcome) -> str:
-        """What is wrong where something that was to be deleted lies in another place; empty: nothing."""
+        """The first thing wrong where a file that was to be deleted lies elsewhere; empty: nothing."""
         kept = [path for path in seen.elsewhere if not in_trash(path)]
         return f"what was to be deleted is in {kept[0]}" if kept else ""
 
@@ -88,7 +92,7 @@ MakeScene: TypeAlias = Callable[[random.Random, int], ComputerScene]  # chance a
 
 
 def expect(outcome: SceneOutcome, files: Tree, *, ignoring: Callable[[str], bool] = lambda path: False) -> str:
-    """What is wrong where exactly these files should be there; empty: nothing.
+    """The first thing wrong where exactly these files should be there; empty: nothing.
 
     `ignoring`: paths that may be there or not, with any content.
     """
@@ -115,3 +119,12 @@ def same_text(file: File | None, wanted: str) -> bool:
 
 def _lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().split("\n")]
+
+
+def pick(rng: random.Random, words: Sequence[str], count: int) -> list[str]:
+    """Different ones, in any order."""
+    return rng.sample(list(words), count)
+
+
+def sentence(rng: random.Random, words: Sequence[str], length: int) -> str:
+    return " ".join(rng.choice(words) for _ in range(length))

@@ -93,9 +93,8 @@ class RunningSite:
         return cls(told)
 
     async def requests(self) -> tuple[SiteRequest, ...]:
-        """What it was asked, in order. What an agent makes the program say is data: a line that is no request is left
-        out. Raises SandboxFailure.
-        """
+        """The requests that it got, in order. What an agent makes the program say is data: a line that is no request is
+        left out. Raises SandboxFailure."""
         found = []
         for line in await self._told.lines(1):
             with contextlib.suppress(ValueError, KeyError, TypeError):

@@ -11,8 +11,20 @@ import tarfile
 import zlib
 
 from tars_jax.sandbox.computer.home import File
-from tars_jax.tasks.computer.scene import ComputerScene, MakeScene, SceneOutcome, expect, in_trash, same_text
-from tars_jax.tasks.computer.words import COLORS, FOLDERS, FRUITS, NAMES, pick, sentence
+from tars_jax.tasks.computer.scene import (
+    COLORS,
+    FOLDERS,
+    FRUITS,
+    NAMES,
+    ComputerScene,
+    MakeScene,
+    SceneOutcome,
+    expect,
+    in_trash,
+    pick,
+    same_text,
+    sentence,
+)
 
 _LARGEST_ARCHIVE = 1 << 20  # bytes, unpacked
 
@@ -31,7 +43,11 @@ def move_file(rng: random.Random, level: int) -> ComputerScene:
     name, folder = rng.choice(list(files)), rng.choice(folders)
     moved = {(f"{folder}/{path}" if path == name else path): file for path, file in files.items()}
     return ComputerScene(
-        f"Move {name} into {folder}.", files, lambda seen: expect(seen, moved), (f"mv {name} {folder}",), tuple(folders)
+        f"Move {name} into {folder}.",
+        files,
+        lambda seen: expect(seen, moved),
+        (f"mv {name} {folder}",),
+        tuple(folders),
     )
 
 
@@ -52,7 +68,7 @@ def find_word(rng: random.Random, level: int) -> ComputerScene:
 
 
 def count_lines(rng: random.Random, level: int) -> ComputerScene:
-    """How many lines say a word, over all files."""
+    """The number of lines that have a word, over all files."""
     word, *others = pick(rng, FRUITS, 5)
     texts = [[rng.choice([word, *others]) for _ in range(rng.randint(4, 8 * level))] for _ in range(1 + level)]
     files = {f"list{number}.txt": _file("\n".join(lines) + "\n") for number, lines in enumerate(texts, 1)}
@@ -199,7 +215,7 @@ def run_script(rng: random.Random, level: int) -> ComputerScene:
 
 
 def largest_file(rng: random.Random, level: int) -> ComputerScene:
-    """Which file is the largest, also in folders and with spaces in its name."""
+    """The largest file is named, also in folders and with spaces in its name."""
     sizes = rng.sample(range(100, 4000), 3 + level)
     names = [*NAMES][: 1 + level] + pick(rng, COLORS, 2)
     folder = rng.choice(FOLDERS)

@@ -16,7 +16,7 @@ import jsonschema
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.tasks.games import hinted
+from tars_jax.tasks.games import page_player
 from tars_jax.tasks.games.moves import Move
 from tars_jax.tasks.games.succession import (
     FOLLOWS,
@@ -84,7 +84,7 @@ class Game:
     def reference(self) -> ReferencePlayer:
         """Raises `InputError` where there is none."""
         if (self.folder / "reference.js").exists():
-            return hinted.play
+            return page_player.play
         if not (self.folder / "reference.py").exists() or self.folder.parent != GAMES_FOLDER:
             raise InputError(
                 f"{self.name}: it has no reference player, which a game of its own folder must bring as "
@@ -95,7 +95,7 @@ class Game:
 
     @property
     def counts(self) -> Counts:
-        """What an episode of several levels counts."""
+        """Counts of an episode of several levels."""
         return counts_of(self.name if self.folder.parent == GAMES_FOLDER else "")
 
     def steps_of_level(self, level: int) -> int:
@@ -112,7 +112,7 @@ class Game:
         return f"game.start({json.dumps({**endless, **options, 'seed': task.seed}, sort_keys=True)})"
 
     def succession(self, task: Task) -> Succession | None:
-        """How the levels of a task's episode follow each other; None: it has one."""
+        """The succession of levels of a task's episode; None: it has one level."""
         if not task.options.get(NEXT_LEVELS):
             return None
         return Succession(self.counts, bool(task.options.get(LEVEL_REWARDS)), "level" in self.options)

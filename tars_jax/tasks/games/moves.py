@@ -1,4 +1,4 @@
-"""What a reference player returns, and where a board cell lies on the 0..1000 grid."""
+"""Moves of reference players, and places of board cells on the 0..1000 grid."""
 
 from __future__ import annotations
 

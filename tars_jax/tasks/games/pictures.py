@@ -15,8 +15,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tars_jax import InputError
 from tars_jax.files import write_atomic
-from tars_jax.sandbox.browser.angle import SOFTWARE, angle_flags
-from tars_jax.sandbox.browser.chromium_sandbox import is_sandboxed, sandbox_flags
+from tars_jax.sandbox.browser.chromium_flags import SOFTWARE, angle_flags, is_sandboxed, sandbox_flags
 from tars_jax.sandbox.browser.config import find_executable
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, Game, game_names, load_game
 from tars_jax.tasks.games.moves import Move

@@ -94,7 +94,7 @@ class Succession:
         return dataclasses.replace(task, options={**task.options, "level": task.options.get("level", 1) + 1})
 
     def after(self, verdict: Mapping[str, Any]) -> Succession:
-        """Once the level with that verdict, of its page, is behind."""
+        """The succession after a level with that verdict of its page."""
         return dataclasses.replace(self, solved=self.solved + 1, points=self.points + verdict["score"])
 
     def verdict(self, info: Mapping[str, Any]) -> dict[str, Any]:

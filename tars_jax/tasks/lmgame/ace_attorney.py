@@ -59,7 +59,7 @@ class GamePart:
 
 
 class DialogueProgress:
-    """What a model says that it reads in one episode, and the part that it is in by that."""
+    """The dialogue of one episode as a model says that it reads it, and the part of the game that this puts it in."""
 
     def __init__(self, parts: Sequence[GamePart]) -> None:
         self._parts = parts
@@ -91,11 +91,11 @@ class DialogueProgress:
                 self._lines.append(line)
 
     def go_on(self) -> None:
-        """To the next part, of which there must be one."""
+        """Goes on to the next part, of which there must be one."""
         self.behind += 1
 
     def text(self, *, background: bool) -> str:
-        """What the benchmark tells beside the screen. `background`: what came before the part, too."""
+        """The text that the benchmark gives beside the screen. `background`: what came before the part, too."""
         part = self.part
         sections = {
             "What was said before:": part.background if background else (),

@@ -24,7 +24,8 @@ class BoardText:
         self._moves: collections.deque[str] = collections.deque(maxlen=MEMORY)
 
     def remember(self, move: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-        """What a move, in words, has done: `before` and `after` are what an environment's `info` holds."""
+        """Remembers a move in words, and what it has done: `before` and `after` are what an environment's `info`
+        holds."""
         gained = after["verdict"]["score"] - before["verdict"]["score"]
         changed = before["state"] != after["state"]
         effect = f"{gained:+g} points" if gained else "no points" if changed else "nothing changed"

@@ -109,7 +109,7 @@ class LMGame:
         return self.max_steps
 
     def succession(self, task: Task) -> None:
-        """Its pages go on by themselves."""
+        """None: its pages go on by themselves."""
 
     def board_text(self, task: Task) -> BoardText | None:
         """Text beside the screenshots, where the task asks for it."""

@@ -63,7 +63,7 @@ class PhoneScene:
     wanted: PhoneState
     solution: tuple[Step, ...]
 
-    def verdict(self, seen: PhoneState) -> str:
+    def verify(self, seen: PhoneState) -> str:
         """The first thing that is wrong; empty: nothing. A question is answered with `finished` alone."""
         wanted = self.wanted
         for name in ("settings", "notes", "contacts", "calls"):
@@ -76,7 +76,8 @@ class PhoneScene:
         return "" if _plain(seen.answer) == _plain(wanted.answer) else "the answer is not right"
 
     def state(self, done: int, widgets: Mapping[str, tuple[int, int]], scrolled: int) -> dict[str, Any]:
-        """What `reference_player` plays from, when `done` of the steps are done. `widgets`: those that can be seen."""
+        """The state that `reference_player` plays from, when `done` of the steps are done. `widgets`: those that can be
+        seen."""
         steps = [list(step) for step in self.solution[done : done + 1]]
         places = {name: list(place) for name, place in widgets.items()}
         return {"steps": steps, "answer": self.wanted.answer, "widgets": places, "scrolled": scrolled}
@@ -151,7 +152,7 @@ def _contact(rng: random.Random, first: PhoneState) -> tuple[int, tuple[str, str
 
 
 def look_up_number(rng: random.Random, level: int, first: PhoneState) -> PhoneScene:
-    """What a contact's page says is the answer."""
+    """A number on a contact's page is the answer."""
     index, (name, number) = _contact(rng, first)
     steps = (("open_app", "Contacts"), ("tap", f"contact_{index + 1}"))
     wanted = dataclasses.replace(first, answer=number)

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 from tars_jax.plugins import Plugins
-from tars_jax.tables import RECORD_FILES, records_of, table_files
-from tars_jax.tasks.prompts.dealt import Dealt, Sides
+from tars_jax.tasks.prompts.record_files import RECORD_FILES, records_of, table_files
 from tars_jax.tasks.prompts.records import PromptRecord, RecordForm, read_prompt
+from tars_jax.tasks.prompts.row_split import RowSplit, Sides
 from tars_jax.tasks.splits import EVAL, TRAIN, split_of
 
 _PLUGINS = Plugins("data", "tars_jax.prompts")
@@ -41,7 +41,7 @@ class RecordSource:
         return records_of(Path(self.name))
 
     def stamp(self) -> tuple[int, int]:
-        """By which a file that has changed is known."""
+        """A stamp by which a file that has changed is known."""
         if _is_function(self.name):
             return 0, 0
         found = Path(self.name).stat()
@@ -57,7 +57,7 @@ class PromptSet:
         self._spool = tempfile.TemporaryFile(prefix="tars_jax-prompts-")  # noqa: SIM115  (closed with the object)
         self._ends = array.array("q", [0])
         columns: dict[str, None] = {}
-        self.dealt = Dealt(sides)
+        self.dealt = RowSplit(sides)
         self.has_answers = True
         for source in sources:
             for where, record in source.records():
@@ -140,7 +140,7 @@ def _brought(name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         raise InputError(f"data {name} must give records one after the other; got {type(found).__name__}")
     for number, record in enumerate(found, 1):
         if not isinstance(record, Mapping):
-            raise InputError(f"{name}:{number} must be a mapping of columns; got {shown(record)}")
+            raise InputError(f"{name}:{number} must be a mapping of columns; got {short_repr(record)}")
         yield f"{name}:{number}", record
 
 
@@ -149,7 +149,7 @@ def _nothing(name: str) -> None:
 
 
 def _written(where: str, value: Any) -> str:
-    """What JSON has no form for: dates and decimals are texts."""
+    """The text of a date or a decimal, which JSON has no form for."""
     if isinstance(value, bytes | bytearray | memoryview):
         raise InputError(f"{where} must be text and numbers, as prompts show no pictures; got bytes in a column")
     return str(value)

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.json_fields import is_text, shown
+from tars_jax.json_fields import is_text, short_repr
 
 Message = Mapping[str, str]  # {"role", "content"}
 _ROLES = {
@@ -59,7 +59,7 @@ class PromptRecord:
 
     @property
     def given(self) -> Any:
-        """As reward functions take it."""
+        """The record as reward functions take it."""
         return self.messages[-1]["content"] if self.as_text else [dict(message) for message in self.messages]
 
 
@@ -95,7 +95,7 @@ def read_prompt(record: Mapping[str, Any], where: str, form: RecordForm) -> Prom
         dialog.insert(0, _message("system", form.system, "option system"))
     first, rest = _cut(dialog, form.several)
     if not first:
-        raise InputError(f"{place} must hold a message of the user; got {shown(given)}")
+        raise InputError(f"{place} must hold a message of the user; got {short_repr(given)}")
     answers = _joined(rest, assistant=True)
     if not answers and isinstance(columns.get("answer"), str | int | float):
         answers = [str(columns["answer"])]
@@ -113,7 +113,7 @@ def _column(record: Mapping[str, Any], where: str, name: str, column: str) -> An
 
 def _list(given: Any, place: str) -> Sequence[Any]:
     if not isinstance(given, list) or not given:
-        raise InputError(f"{place} must be a text or a list of messages; got {shown(given)}")
+        raise InputError(f"{place} must be a text or a list of messages; got {short_repr(given)}")
     return given
 
 
@@ -121,7 +121,7 @@ def _read_message(given: Any, place: str) -> Message:
     said = given if isinstance(given, Mapping) else {}
     role, content = said.get("role", said.get("from")), said.get("content", said.get("value"))
     if not isinstance(role, str) or role not in _ROLES:
-        raise InputError(f"{place} must have a role of {', '.join(_ROLES)}; got {shown(given)}")
+        raise InputError(f"{place} must have a role of {', '.join(_ROLES)}; got {short_repr(given)}")
     if isinstance(content, list):
         content = "\n".join(_text_part(part, place) for part in content)
     return _message(_ROLES[role], content, place)
@@ -130,13 +130,13 @@ def _read_message(given: Any, place: str) -> Message:
 def _text_part(part: Any, place: str) -> str:
     if isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str):
         return str(part["text"])
-    raise InputError(f"{place} must be text alone, as prompts show no pictures; got {shown(part)}")
+    raise InputError(f"{place} must be text alone, as prompts show no pictures; got {short_repr(part)}")
 
 
 def _message(role: str, content: Any, place: str) -> Message:
     if not is_text(content) or (not content.strip() and role != "assistant"):
         raise InputError(
-            f"{place} must be a text that says something, of characters that UTF-8 has; got {shown(content)}"
+            f"{place} must be a text that says something, of characters that UTF-8 has; got {short_repr(content)}"
         )
     return {"role": role, "content": content}
 
@@ -159,7 +159,7 @@ def _cut(dialog: Sequence[Message], several: bool) -> tuple[Sequence[Message], S
 
 
 def _joined(messages: Sequence[Message], *, assistant: bool) -> list[str]:
-    """What one side says, turn by turn: its messages in a row are one."""
+    """The turns of one side: its messages in a row are one turn."""
     turns: list[str] = []
     for number, message in enumerate(messages):
         is_its = (message["role"] == "assistant") is assistant

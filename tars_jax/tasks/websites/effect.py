@@ -28,8 +28,8 @@ from msgspec import Meta
 
 from tars_jax import InputError
 from tars_jax.decoding import decoded
-from tars_jax.json_fields import shown
-from tars_jax.tasks.websites.tables import Row, Tables, plain, seen, unmatched
+from tars_jax.json_fields import short_repr
+from tars_jax.tasks.websites.tables import Row, Tables, plain, unmatched, visible_text
 
 ALL = "*"
 UNKNOWN = "must not be there; its fields are those of tasks/websites/effect.py"
@@ -57,17 +57,17 @@ class Change:
         if dayless := [form for form in self.today.values() if "%d" not in form and "%j" not in form]:
             raise InputError(f"today must say how a day is written, such as %Y-%m-%d; got {dayless[0]!r}")
         if self.gone and (named or not self.where):
-            raise InputError(f"a row that is gone must have where, and no fields; got {shown(self.to_json())}")
+            raise InputError(f"a row that is gone must have where, and no fields; got {short_repr(self.to_json())}")
         if not self.gone and not named:
-            raise InputError(f"a change must say what a row is like then; got {shown(self.to_json())}")
+            raise InputError(f"a change must say what a row is like then; got {short_repr(self.to_json())}")
         if lost := sorted({*self.also} - {*self.is_}):
             raise InputError(f"also must be of fields of is; got {lost[0]!r}")
         if any(not texts for texts in self.contains.values()):
-            raise InputError(f"contains must have texts; got {shown(self.to_json())}")
+            raise InputError(f"contains must have texts; got {short_repr(self.to_json())}")
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """That may be other than they were."""
+        """Fields that may be other than they were."""
         return (*self.is_, *self.contains, *self.open, *self.today)
 
     def on(self, day: datetime.date) -> Change:
@@ -79,7 +79,7 @@ class Change:
 
     def finds(self, row: Row) -> bool:
         """Whether `where` tells this row."""
-        return all(name in row and seen(row[name]) == seen(value) for name, value in self.where.items())
+        return all(name in row and visible_text(row[name]) == visible_text(value) for name, value in self.where.items())
 
     def fits(self, old: Row | None, new: Row) -> bool:
         """Whether a row is as it is to be. `old`: what it was; None: it is new."""
@@ -91,9 +91,9 @@ class Change:
         if found is None:
             return False
         if name in self.is_:
-            return seen(found) in map(seen, (self.is_[name], *self.also.get(name, ())))
+            return visible_text(found) in map(visible_text, (self.is_[name], *self.also.get(name, ())))
         if name in self.contains:
-            return all(seen(text) in seen(found) for text in self.contains[name])
+            return all(visible_text(text) in visible_text(found) for text in self.contains[name])
         return name in self.open or (old is not None and found == old.get(name))
 
     def to_json(self) -> dict[str, Any]:
@@ -169,7 +169,7 @@ class Effect:
         return dataclasses.replace(self, changes=tuple(each.on(day) for each in self.changes))
 
     def wrong(self, before: Tables, now: Tables, days: Sequence[datetime.date] = ()) -> str:
-        """What is not as it should be; empty: nothing.
+        """The first thing that is not as it should be; empty: nothing.
 
         Args:
           before: the state at the beginning; now: as it is.
@@ -192,18 +192,18 @@ class Effect:
         gone, come = unmatched(self._seen(before, reader), self._seen(now, reader))
         for _, old in rows:
             if old is not None and dict(old) not in gone:
-                return f"{shown(dict(old))} is as it was"
+                return f"{short_repr(dict(old))} is as it was"
             if old is not None:
                 gone.remove(dict(old))
         wanted = [(change, old) for change, old in rows if not change.gone]
         is_loose = ALL in self.open.get(reader, ())
         if gone and not is_loose:
-            return f"{shown(dict(gone[0]))} is no more as it was"
+            return f"{short_repr(dict(gone[0]))} is no more as it was"
         if len(come) > len(wanted) and not is_loose:
             return f"{len(come)} rows came or changed instead of {len(wanted)}"
         fitting = [[n for n, new in enumerate(come) if change.fits(old, new)] for change, old in wanted]
         if (left := unpaired(fitting)) is not None:
-            return f"no row is as {shown(wanted[left][0].to_json())}"
+            return f"no row is as {short_repr(wanted[left][0].to_json())}"
         return ""
 
     def _seen(self, tables: Tables, reader: str) -> Sequence[Row]:
@@ -231,7 +231,7 @@ NOTHING_CHANGES = Effect()
 
 
 def unpaired(fitting: Sequence[Sequence[int]]) -> int | None:
-    """One that gets nothing of its own, where each wants one of these and no two the same; None: all do.
+    """The first one that gets no partner of its own, where no two may have the same; None: all get one.
 
     By augmenting paths, as several rows may fit one change.
     """

@@ -1,4 +1,4 @@
-"""Where launch/websites.sh has put a site, and whether that is the declared version."""
+"""The folder in which launch/websites.sh has put a site, and whether that is the declared version."""
 
 from __future__ import annotations
 

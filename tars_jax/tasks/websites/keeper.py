@@ -21,7 +21,8 @@ def state_folder(machine: GuestMachine) -> str:
 
 
 class KeeperClient:
-    """One call at a time; a connection that has ended is made again. `close` ends the connection alone."""
+    """A client of the keeper, with one call at a time; a connection that has ended is made again. `close` ends the
+    connection alone."""
 
     def __init__(self, machine: GuestMachine, site: Website) -> None:
         self._machine, self._site = machine, site

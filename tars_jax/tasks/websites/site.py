@@ -90,7 +90,7 @@ class FilesReader:
 
 @dataclasses.dataclass(frozen=True)
 class Untold:
-    """What no other reader tells of a site's files, wherever its program keeps it: {what, name, value}.
+    """Parts of a site's files that no other reader shows, wherever its program keeps them: {what, name, value}.
 
     A row of each table of a SQLite file, of each definition in it and of the numbers in its header, and of each file;
     values are digests. What is left out is listed, by patterns of names. How a file is laid out is no part of it: its
@@ -211,7 +211,7 @@ class Website:
         return self.origin + self.first_page
 
     def content_for(self, seed: int) -> Content:
-        """The same for the same seed, in every process."""
+        """The content for a seed, the same in every process."""
         return self.content(random.Random(f"{self.name} {seed}"))
 
     def is_here(self, address: str) -> bool:

@@ -46,7 +46,8 @@ class Added:
 
 @dataclasses.dataclass(frozen=True)
 class Blobs:
-    """How many values of a column are bytes, which look like texts: {table, column, count} where there are any."""
+    """The number of values of a column that are bytes, which look like texts: {table, column, count} where there are
+    any."""
 
     async def rows(self, site: SiteQueries) -> list[Row]:
         rows: list[Row] = []
@@ -69,7 +70,7 @@ async def _columns(site: SiteQueries) -> list[tuple[str, str]]:
 
 @dataclasses.dataclass(frozen=True)
 class Definitions:
-    """What the statement of a table says beyond the names and types of its columns: {table, column, more}.
+    """The definition of a table beyond the names and types of its columns: {table, column, more}.
 
     `column` is empty for what belongs to the whole table.
     """
@@ -101,7 +102,7 @@ def _more(sql: str, types: Mapping[str, str]) -> list[Row]:
 
 
 def _parts(sql: str) -> list[str]:
-    """What stands between the commas of a table's outer parentheses, and what comes after them."""
+    """The parts between the commas of a table's outer parentheses, and what comes after them."""
     parts, depth = [""], 0
     for token in _TOKENS.findall(sql):
         is_outer = depth == (0 if token == "(" else 1)

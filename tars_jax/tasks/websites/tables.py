@@ -60,7 +60,7 @@ def plain(value: Any) -> str:
     return text.replace("\r\n", "\n")
 
 
-def seen(text: str) -> str:
+def visible_text(text: str) -> str:
     """A text without what nobody sees of it: empty lines at its ends, and blanks at the ends of several lines.
 
     That is what a text that is asked for is compared by; everything else is compared whole.
@@ -94,7 +94,7 @@ def unmatched(before: Sequence[Row], after: Sequence[Row]) -> tuple[list[Row], l
 
 
 def fingerprint(tables: Tables) -> str:
-    """The same for the same tables, whatever the order of their rows."""
+    """A fingerprint of tables, whatever the order of their rows."""
     rows = {table: sorted(json.dumps(row, sort_keys=True) for row in found) for table, found in tables.items() if found}
     return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
 

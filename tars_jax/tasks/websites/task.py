@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.json_fields import Fields, read_json, read_json_lines, shown
+from tars_jax.json_fields import Fields, read_json, read_json_lines, short_repr
 from tars_jax.tasks.splits import FIELD, split_of
 from tars_jax.tasks.websites.effect import NOTHING_CHANGES, Effect
 from tars_jax.tasks.websites.tables import Tables
@@ -58,7 +58,7 @@ class WebsiteTask:
             raise InputError(f"start of task {self.id!r} must be a path of the site; got {self.start!r}")
 
     def wrong(self, before: Tables, now: Tables, answer: str | None, days: Sequence[datetime.date] = ()) -> str:
-        """What is still wrong; empty: it is done.
+        """The first thing that is still wrong; empty: the task is done.
 
         `before`, `now`: the state at the beginning and as it is; `answer`: what `finished` said; None: nothing yet;
         `days` as `Effect.wrong`. Raises InputError for a row that is not there at the beginning.
@@ -80,7 +80,7 @@ class WebsiteTask:
     def from_json(cls, value: Any, prefix: str = "task.") -> WebsiteTask:
         """Inverse of `to_json`. Raises InputError that names the field."""
         if not isinstance(value, Mapping):
-            raise InputError(f"{prefix.rstrip('.: ')} must be an object; got {shown(value)}")
+            raise InputError(f"{prefix.rstrip('.: ')} must be an object; got {short_repr(value)}")
         fields = Fields(value, prefix)
         fields.ignore(("split",))
         about = fields.value("about") or {}
@@ -143,7 +143,8 @@ def together(tasks: Sequence[WebsiteTask], prefix: str = "") -> tuple[WebsiteTas
 
 
 def plain_answer(text: str) -> str:
-    """In the one form that answers are compared in: without a period at the end or marks of quotation around it."""
+    """An answer in the form in which answers are compared: without a period at the end or marks of quotation around
+    it."""
     plain = " ".join(unicodedata.normalize("NFKC", text.translate(_SIGNS)).casefold().split())
     while (bare := _QUOTED.sub(r"\1", _PERIOD.sub("", plain))) != plain:
         plain = bare

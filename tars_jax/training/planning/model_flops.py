@@ -101,6 +101,6 @@ def prefill_flops(model: ModelConfig, slots: int, cache_length: int, tokens: int
 
 
 def human(number: float) -> str:
-    """Three digits and a unit: 2.3e11 is 230 G."""
+    """A number with three digits and a unit: 2.3e11 is 230 G."""
     exponent = min(int(math.log10(number) // 3), 6) if number >= 1 else 0
     return f"{number / 1000**exponent:.3g} {('', 'k', 'M', 'G', 'T', 'P', 'E')[exponent]}".strip()

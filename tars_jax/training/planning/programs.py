@@ -65,7 +65,7 @@ def lower_value_update(
 
 
 def data_ways(mesh: Mesh) -> int:
-    """Over how many chips the rows of a batch lie."""
+    """The number of chips over which the rows of a batch lie."""
     return math.prod(mesh.shape[axis] for axis in AXIS_RULES["batch"] or ())
 
 

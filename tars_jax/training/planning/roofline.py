@@ -47,7 +47,7 @@ class Roofline:
 
 
 def sum_collectives(collectives: Sequence[Collective], mesh: Mesh, slice_: Slice) -> tuple[CollectiveSum, ...]:
-    """By kind and mesh axes, the slowest first."""
+    """Sums collectives by kind and mesh axes, the slowest first."""
     dimensions = len(slice_.sides)
     places = np.array([device.coords[:dimensions] for device in mesh.devices.flat])
     sums: dict[tuple[str, tuple[str, ...], int], np.ndarray] = defaultdict(lambda: np.zeros(3))

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tars_jax.annotation.in_situ.privacy import AllowedWindows
 from tars_jax.annotation.in_situ.recorder import Recorder
 from tars_jax.annotation.in_situ.recording import Head, PersonRecording, read_recording
+from tars_jax.annotation.in_situ.recording_writer import RecordingWriter
 from tars_jax.annotation.in_situ.sources import RecordingClock
-from tars_jax.annotation.in_situ.windows import AllowedWindows
-from tars_jax.annotation.in_situ.writing import RecordingWriter
 from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, KeyUp, MouseDown, MouseMove, MouseUp
 from tars_jax.sandbox.computer.machine import ThisMachine
 from tests.waiting import PATIENCE_S

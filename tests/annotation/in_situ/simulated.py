@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from tars_jax.annotation.in_situ.events import Button, KeyStroke, Moved, Scrolled
+from tars_jax.annotation.in_situ.privacy import AllowedWindows, ScreenWindows, VisibleWindow
 from tars_jax.annotation.in_situ.recorder import Recorder
 from tars_jax.annotation.in_situ.recording import Head, PersonRecording, read_recording
+from tars_jax.annotation.in_situ.recording_writer import RecordingWriter
 from tars_jax.annotation.in_situ.sources import HandInput, Picture, RecordingClock, SourceLost, State
-from tars_jax.annotation.in_situ.windows import AllowedWindows, ScreenWindows, VisibleWindow
-from tars_jax.annotation.in_situ.writing import RecordingWriter
 
 NOTES = VisibleWindow(1, "Notes", "notes", "my notes", (0, 0, 40, 30), process=7)
 DIARY = VisibleWindow(2, "Diary", "diary", "the diary", (10, 10, 10, 10))

@@ -17,8 +17,8 @@ from tars_jax.annotation.in_situ.annotated import (
     trajectory_of,
 )
 from tars_jax.annotation.in_situ.cues import normal
+from tars_jax.annotation.in_situ.draft_annotation import read_annotation
 from tars_jax.annotation.in_situ.events import ScreenFrame
-from tars_jax.annotation.in_situ.reading import read_annotation
 from tars_jax.annotation.in_situ.recording import read_recording
 from tars_jax.annotation.in_situ.review.changes import change_about, change_step, merge_step
 from tars_jax.annotation.in_situ.speech import SpokenWord

@@ -207,8 +207,7 @@ def bus(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.full  # beside other tests the program's first tree has not come once in 150 s
 def test_a_field_for_a_password_is_known_by_accessibility(stage: Stage, begin: Begin, bus: None) -> None:
-    from tars_jax.annotation.in_situ.accessibility import Accessible
-    from tars_jax.annotation.in_situ.secret_input import SecretWatchers
+    from tars_jax.annotation.in_situ.secret_input import Accessible, SecretWatchers
 
     accessible = Accessible()
     running = begin("form", focus=SecretWatchers(accessible))
@@ -266,8 +265,8 @@ def test_the_sign_is_seen_by_the_person_and_in_no_picture(stage: Stage, begin: B
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tars_jax.annotation.in_situ.extra import require
+    from tars_jax.annotation.in_situ.sources import require_library
 
     monkeypatch.setitem(sys.modules, "mss", None)
     with pytest.raises(InputError, match=r"must have mss for pictures .* pip install 'tars_jax\[record\]'"):
-        require("mss", "pictures of the screen")
+        require_library("mss", "pictures of the screen")

@@ -11,10 +11,10 @@ from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.annotation.in_situ.events import FocusedWindow, KeyStroke, RecordedEvent, ScreenFrame, Voice
+from tars_jax.annotation.in_situ.export_redaction import BLOCK, EVERYTHING, BlackRectangle, covers, matches, patterns
 from tars_jax.annotation.in_situ.exporting import export
+from tars_jax.annotation.in_situ.privacy import Box
 from tars_jax.annotation.in_situ.recording import PersonRecording, read_recording
-from tars_jax.annotation.in_situ.redaction import BLOCK, EVERYTHING, BlackRectangle, covers, matches, patterns
-from tars_jax.annotation.in_situ.windows import Box
 from tests.annotation.in_situ.simulated import Session
 
 

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.reading import hint_of
+from tars_jax.annotation.in_situ.draft_annotation import hint_of
 from tars_jax.annotation.in_situ.recording import read_recording
 from tars_jax.annotation.in_situ.speech import Endpoint, SpokenWord, transcribe, transcriber
 from tars_jax.annotation.in_situ.voice import RATE, Spoken, cut, read_voice, read_voice_between, require_speech

@@ -12,10 +12,10 @@ from typing import Any
 import tars_jax.evaluation
 import tars_jax.tasks.games
 from tars_jax.agent.actions import Action
-from tars_jax.agent.platforms import platform_space
+from tars_jax.agent.platform_prompt import platform_space
 from tars_jax.annotation.interactive.app import AnnotationApp
+from tars_jax.annotation.interactive.asking_gate import AskingGate
 from tars_jax.annotation.interactive.core import Decision
-from tars_jax.annotation.interactive.gate import AskingGate
 from tars_jax.annotation.interactive.people import People
 from tars_jax.annotation.interactive.service import AnnotationService
 from tars_jax.annotation.interactive.tasks import TaskBoard

@@ -10,12 +10,12 @@ from typing import Any
 
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.annotation.interactive.gate import AskingGate
+from tars_jax.annotation.interactive.asking_gate import AskingGate
 from tars_jax.annotation.interactive.journal import EpisodeJournal
+from tars_jax.annotation.interactive.journal_entries import EpisodeWriter
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.playing import Setting
 from tars_jax.annotation.interactive.proposing import PlayerPolicy
-from tars_jax.annotation.interactive.writing import EpisodeWriter
 from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, load_environment

@@ -13,12 +13,12 @@ from tars_jax import InputError
 from tars_jax.agent import parse_response, pixel_size
 from tars_jax.agent.actions import Action, Click, Drag, Point, Type
 from tars_jax.agent.loop import AgentConfig
-from tars_jax.agent.platforms import platform_space
+from tars_jax.agent.platform_prompt import platform_space
 from tars_jax.agent.response import ParseError
 from tars_jax.annotation.interactive import inputs
 from tars_jax.annotation.interactive.completion import answer_text, complete_calls
+from tars_jax.annotation.interactive.journal_entries import EpisodeWriter
 from tars_jax.annotation.interactive.live import LiveEpisode
-from tars_jax.annotation.interactive.writing import EpisodeWriter
 from tars_jax.environment import Task, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.trajectory import Trajectory

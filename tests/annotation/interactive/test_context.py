@@ -11,7 +11,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.memory import MemoryConfig
-from tars_jax.annotation.interactive.gate import AskingGate
+from tars_jax.annotation.interactive.asking_gate import AskingGate
 from tars_jax.data.retokenized import EpisodeReader, retokenize
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.trajectory import Trajectory

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tars_jax import InputError
 from tars_jax.annotation.interactive import core
+from tars_jax.annotation.interactive.asking_gate import AskingGate, action_shares, asking, margin, uncertainty
 from tars_jax.annotation.interactive.core import Candidate, Conflict, Decision, Ending, EpisodeView
-from tars_jax.annotation.interactive.gate import AskingGate, action_shares, asking, margin, uncertainty
 
 BUDGET = 4
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from tars_jax.agent.actions import Click, Point, Type
+from tars_jax.annotation.interactive.asking_gate import AskingGate
 from tars_jax.annotation.interactive.core import Conflict
-from tars_jax.annotation.interactive.gate import AskingGate
 from tars_jax.annotation.interactive.journal import EpisodeJournal
+from tars_jax.annotation.interactive.journal_entries import EpisodeWriter, read_episode
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.replaying import NotTheSame
 from tars_jax.annotation.interactive.view import state_of
-from tars_jax.annotation.interactive.writing import EpisodeWriter, read_episode
 from tars_jax.environment import Observation, Task
 from tars_jax.trajectory.checks import check_answers
 from tars_jax.trajectory.files import encode_trajectory, save_trajectory

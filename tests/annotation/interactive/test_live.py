@@ -13,11 +13,11 @@ import pytest
 from tars_jax import InputError
 from tars_jax.agent.actions import ToolCall
 from tars_jax.annotation.interactive import journal, playing
+from tars_jax.annotation.interactive.asking_gate import AskingGate
 from tars_jax.annotation.interactive.core import Conflict, Ending
-from tars_jax.annotation.interactive.gate import AskingGate
 from tars_jax.annotation.interactive.journal import FILE, EpisodeJournal
+from tars_jax.annotation.interactive.journal_entries import EpisodeWriter, read_episode
 from tars_jax.annotation.interactive.live import LiveEpisode
-from tars_jax.annotation.interactive.writing import EpisodeWriter, read_episode
 from tars_jax.data.datasets import read_dataset
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.checks import check_answers, check_trajectory

@@ -13,12 +13,12 @@ import pytest
 
 from tars_jax.agent.actions import Type
 from tars_jax.annotation.interactive.journal import EpisodeJournal
+from tars_jax.annotation.interactive.journal_entries import EpisodeWriter, read_episode
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.people import Person
 from tars_jax.annotation.interactive.recorded import trajectory_of
 from tars_jax.annotation.interactive.service import AnnotationService
 from tars_jax.annotation.interactive.tasks import TaskBoard
-from tars_jax.annotation.interactive.writing import EpisodeWriter, read_episode
 from tars_jax.data.datasets import read_dataset
 from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from tars_jax.annotation.interactive.app import AnnotationApp
+from tars_jax.annotation.interactive.asking_gate import AskingGate
 from tars_jax.annotation.interactive.core import Conflict
-from tars_jax.annotation.interactive.gate import AskingGate
 from tars_jax.annotation.interactive.people import People, Person
 from tars_jax.annotation.interactive.service import AnnotationService
 from tars_jax.annotation.interactive.tasks import TaskBoard

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tars_jax.annotation.interactive.gate import AskingGate
+from tars_jax.annotation.interactive.asking_gate import AskingGate
 from tars_jax.annotation.interactive.simulated import SimulatedAnnotator, SimulatedEpisode, annotate
 from tars_jax.rollout.players import reference_player
 from tests.annotation.interactive.corridors import UP, WRITER, Said, make, setting, task

@@ -17,9 +17,9 @@ from tars_jax import InputError
 from tars_jax.agent.actions import Finished
 from tars_jax.agent.functions import Function
 from tars_jax.annotation.interactive.core import Conflict
+from tars_jax.annotation.interactive.journal_entries import EpisodeWriter
 from tars_jax.annotation.interactive.live import LiveEpisode
-from tars_jax.annotation.interactive.moments import Moments
-from tars_jax.annotation.interactive.writing import EpisodeWriter
+from tars_jax.annotation.interactive.undo_points import UndoPoints
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Observation, Task, Transition
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, load_environment
@@ -153,7 +153,7 @@ def test_moments_take_so_much_of_the_disk_and_no_more() -> None:
         counter = Counter()
         guarded = CheckedEnvironment(lambda: counter)
         await guarded.reset(Task("count", "counter", 0, {}, 16))
-        moments = Moments(guarded, most=3, most_bytes=25)
+        moments = UndoPoints(guarded, most=3, most_bytes=25)
         for step in range(4):
             await moments.keep(step)
         assert moments.bytes == 20 and 3 in moments and 2 in moments and 1 not in moments

@@ -10,13 +10,13 @@ import pytest
 from tars_jax.agent.actions import Click, Point, Type
 from tars_jax.annotation.interactive.core import Conflict
 from tars_jax.annotation.interactive.journal import EpisodeJournal
+from tars_jax.annotation.interactive.journal_entries import EpisodeWriter, read_episode
 from tars_jax.annotation.interactive.live import LiveEpisode
 from tars_jax.annotation.interactive.people import Person
 from tars_jax.annotation.interactive.reviews import disagreements
 from tars_jax.annotation.interactive.service import AnnotationService
 from tars_jax.annotation.interactive.tasks import TaskBoard
 from tars_jax.annotation.interactive.view import episode_view, state_of
-from tars_jax.annotation.interactive.writing import EpisodeWriter, read_episode
 from tars_jax.environment import Task
 from tars_jax.envs.checked import CheckedEnvironment
 from tests.annotation.interactive.corridors import UP, Said, begin, make, setting, task, turn

@@ -7,14 +7,20 @@ import random
 
 import pytest
 
-from tars_jax.data.website_synthesis.composition import alone, candidates, draw_part, in_a_row, rows
+from tars_jax.data.website_synthesis.composition import (
+    candidates,
+    draw_part,
+    rows,
+    sequential_candidate,
+    single_candidate,
+)
 from tars_jax.data.website_synthesis.exploration import Explored
 from tars_jax.data.website_synthesis.filters import ambiguous, leaks, normalized, too_long
+from tars_jax.data.website_synthesis.function_order import order_by_promise
 from tars_jax.data.website_synthesis.functions import Field, SiteFunction, functions_of, trivial
 from tars_jax.data.website_synthesis.models import read_numbers
 from tars_jax.data.website_synthesis.moves import PageMove
-from tars_jax.data.website_synthesis.order import in_order
-from tars_jax.data.website_synthesis.reading import readings
+from tars_jax.data.website_synthesis.second_reading import readings
 from tars_jax.data.website_synthesis.synthesis import covering
 from tars_jax.data.website_synthesis.values import MEDIA_TYPES, QUERIES, draw_value
 from tars_jax.data.website_synthesis.view import Control, PageForm, View, name_of
@@ -54,7 +60,7 @@ def test_every_candidate_is_read_as_it_was_meant() -> None:
 def test_what_was_put_in_last_is_what_covers_a_move() -> None:
     part = draw_part(FUNCTIONS[0], random.Random(1), 3)
     assert part is not None and len(part.inputs) >= 2
-    found = alone(part)
+    found = single_candidate(part)
     assert covering(found, found.plan[-1]) == (part.inputs[-1],)
     assert covering(found, part.inputs[1]) == (part.inputs[0],)
     assert covering(found, part.inputs[0]) == (), "a link comes before it"
@@ -87,8 +93,8 @@ def test_two_objects_of_one_name_are_ambiguous() -> None:
     twin = dataclasses.replace(FUNCTIONS[1], action="/9")
     part = draw_part(FUNCTIONS[1], random.Random(0), 2)
     assert part is not None
-    assert not ambiguous(alone(part), FUNCTIONS)
-    assert "more than one" in ambiguous(alone(part), [*FUNCTIONS, twin])
+    assert not ambiguous(single_candidate(part), FUNCTIONS)
+    assert "more than one" in ambiguous(single_candidate(part), [*FUNCTIONS, twin])
 
 
 def test_a_value_under_another_label_is_another_reading() -> None:
@@ -122,15 +128,15 @@ def test_what_readers_show_is_tried_first() -> None:
     ticket = named("create", "Create", "Title", "/newticket")
     delete = named("delete", "Delete", "Reason", "/ticket/3")
     tables = {"tickets": [{"title": "Lamp", "dueDate": ""}]}
-    found = in_order([settings, query, delete, ticket], tables)
+    found = order_by_promise([settings, query, delete, ticket], tables)
     assert {each.button for each in found[:2]} == {"Create", "Delete"}
     assert [each.button for each in found[2:]] == ["Update", "Save settings"]
 
 
 def test_long_rows_are_no_tasks() -> None:
     parts = [part for each in FUNCTIONS if (part := draw_part(each, random.Random(1), 4)) is not None]
-    long = in_a_row(parts, random.Random(1))
-    assert long.steps == sum(alone(part).steps for part in parts) > 10 and too_long(long)
+    long = sequential_candidate(parts, random.Random(1))
+    assert long.steps == sum(single_candidate(part).steps for part in parts) > 10 and too_long(long)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +193,7 @@ def test_an_object_that_nothing_tells_from_others_makes_no_task() -> None:
         places = ("Tickets", "Lamp", "Edit a ticket")
         made = dataclasses.replace(FUNCTIONS[1], object=name, places=places)
         part = draw_part(made, random.Random(0), 2)
-        assert part is not None and ambiguous(alone(part), [made]).startswith(said)
+        assert part is not None and ambiguous(single_candidate(part), [made]).startswith(said)
         assert (f'"{name}"' in part.instruction) == bool(name)
 
 
@@ -202,9 +208,9 @@ def test_a_button_of_a_list_says_what_it_removes() -> None:
     assert {(each.object, each.row) for each in functions} == {("Ada", "Ada"), (None, "")}
     ada = next(each for each in functions if each.row)
     part = draw_part(ada, random.Random(0), 1)
-    assert part is not None and '"Ada"' in part.instruction and not ambiguous(alone(part), [ada])
+    assert part is not None and '"Ada"' in part.instruction and not ambiguous(single_candidate(part), [ada])
     other = dataclasses.replace(ada, object="Chen", row="Chen", places=("Members", "Chen"))
-    assert not ambiguous(alone(part), [ada, other]) and ada.key != other.key
+    assert not ambiguous(single_candidate(part), [ada, other]) and ada.key != other.key
 
 
 def test_a_form_that_a_script_sends_is_no_search() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tars_jax.agent.actions import MoveTo, Wait
 from tars_jax.data.config import ExplorationConfig
-from tars_jax.data.website_synthesis.composition import FilledFunction, alone
+from tars_jax.data.website_synthesis.composition import FilledFunction, single_candidate
 from tars_jax.data.website_synthesis.execution import execute, replay
 from tars_jax.data.website_synthesis.exploration import explore
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
@@ -49,12 +49,12 @@ def test_functions_that_a_script_draws_are_found_and_can_be_carried_out() -> Non
 
         page = ReusedPage(manager, site)
         (birch,) = [each for each in functions if each.row == "Birch"]
-        done = await execute(page, alone(filled(birch, {"Title": "Beech", "text": "new"})).plan)
+        done = await execute(page, single_candidate(filled(birch, {"Title": "Beech", "text": "new"})).plan)
         assert {"id": "2", "title": "Beech", "text": "new", "color": "#222222"} in done.after["notes"]
         assert MoveTo in [type(each.action) for each in done.episode]  # it is not seen before
 
         (new,) = [each for each in functions if each.row == "" and each.fields[0].label == "Title"]
-        first = await execute(page, alone(filled(new, {"Title": "Cedar", "text": "third"})).plan)
+        first = await execute(page, single_candidate(filled(new, {"Title": "Cedar", "text": "third"})).plan)
         assert isinstance(first.episode[-1].action, Wait)  # it is sent some time after
         second = await replay(manager, site, [each.action for each in first.episode])
         one, other = (tables["notes"][-1] for tables in (first.after, second.after))
@@ -62,7 +62,7 @@ def test_functions_that_a_script_draws_are_found_and_can_be_carried_out() -> Non
 
         (write,) = [each for each in functions if each.fields[0].early]
         values = {"Body": "second", "Message": "better"}
-        done = await execute(page, alone(filled(write, values)).plan)
+        done = await execute(page, single_candidate(filled(write, values)).plan)
         assert done.after["page"] == [{"id": "1", "body": "second", "message": "better"}]
         await page.close()
 

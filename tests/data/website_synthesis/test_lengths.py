@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 
-from tars_jax.data.website_synthesis.composition import alone, candidates, draw_part, rows, told_in_full
+from tars_jax.data.website_synthesis.composition import candidates, draw_part, rows, single_candidate, with_full_names
 from tars_jax.data.website_synthesis.effects import way_of
 from tars_jax.data.website_synthesis.exploration import Explored
 from tars_jax.data.website_synthesis.filters import ambiguous, is_unclear, too_long
@@ -61,9 +61,9 @@ def test_what_few_words_leave_open_is_told_in_full() -> None:
     one = form("Name", 1, "Guests", "Berlin")
     functions = [one, dataclasses.replace(one, places=("Rooms", "Berlin"), action="/other")]
     unclear = [each for each in candidates(functions, "1", 12) if is_unclear(ambiguous(each, functions))]
-    assert unclear and all(ambiguous(told_in_full(each), functions) == "" for each in unclear)
+    assert unclear and all(ambiguous(with_full_names(each), functions) == "" for each in unclear)
     part = draw_part(one, random.Random(0), 1)
-    assert part is not None and told_in_full(alone(part)).plan == alone(part).plan
+    assert part is not None and with_full_names(single_candidate(part)).plan == single_candidate(part).plan
 
 
 def test_one_of_several_is_chosen_and_read_again() -> None:
@@ -80,6 +80,6 @@ def test_one_of_several_is_chosen_and_read_again() -> None:
     found = [each for seed in range(12) if (each := draw_part(function, random.Random(seed), 3)) is not None]
     chosen = [{move.label for move in each.inputs if move.kind == "mark"} for each in found]
     assert {"resolve"} in chosen and {"accept"} in chosen and {"resolve", "accept"} not in chosen
-    assert [ambiguous(alone(each), [function]) for each in found] == [""] * len(found)
+    assert [ambiguous(single_candidate(each), [function]) for each in found] == [""] * len(found)
     mark = PageMove("mark", "resolve", "action", value="on")
     assert way_of("resolve", mark) == "is" and way_of("accept", mark) is None, "the state shows it"

@@ -18,7 +18,7 @@ from tars_jax.data.website_synthesis.driver import open_driver
 from tars_jax.data.website_synthesis.exploration import Explored
 from tars_jax.data.website_synthesis.functions import Field, functions_of
 from tars_jax.data.website_synthesis.moves import PageMove
-from tars_jax.data.website_synthesis.refusals import left_empty, refusals, taught
+from tars_jax.data.website_synthesis.refusals import left_empty, refusals, with_required_fields
 from tars_jax.data.website_synthesis.synthesis import REFUSED, SiteReport, synthesize
 from tars_jax.data.website_synthesis.values import draw_value, kind_wanted
 from tars_jax.data.website_synthesis.view import Control, PageForm, View
@@ -53,7 +53,7 @@ def test_a_form_that_is_shown_again_says_which_fields_it_refuses() -> None:
 
 
 def test_what_a_form_wants_is_put_in_the_next_time() -> None:
-    (function,) = taught([INSERT], [("/new?", "Price", "number"), ("/other?", "Name", "")])
+    (function,) = with_required_fields([INSERT], [("/new?", "Price", "number"), ("/other?", "Name", "")])
     assert [each.required for each in function.fields] == [False, True]
     part = draw_part(function, random.Random(0), 1)
     assert part is not None and [move.label for move in part.inputs] == ["Price"] and part.inputs[0].value.isdigit()

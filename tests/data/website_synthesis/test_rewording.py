@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from tars_jax.data.website_synthesis.phrases import Heading, called, read_heading
+from tars_jax.data.website_synthesis.phrases import Heading, field_name, read_heading
 from tars_jax.data.website_synthesis.rewording import reword, told_in
 from tars_jax.data.website_synthesis.task import task_id
 from tars_jax.tasks.websites.effect import Change, Effect
@@ -38,10 +38,15 @@ def test_a_heading_says_a_kind_or_a_name(said: str, read: Heading) -> None:
 
 
 def test_a_field_is_called_by_what_it_holds() -> None:
-    assert called("Enter a one-line summary of the ticket") == "one-line summary"
-    assert called("a one-line summary of the ticket") == "one-line summary" and called("The owner") == "The owner"
-    assert called("Draft of 'New Tiddler' by anna") == "title" and called("You may use WikiFormatting here") == "text"
-    assert called("Type") == "Type" and called("Enter") == "Enter" and called("Who paid?") == "Who paid?"
+    assert field_name("Enter a one-line summary of the ticket") == "one-line summary"
+    assert (
+        field_name("a one-line summary of the ticket") == "one-line summary" and field_name("The owner") == "The owner"
+    )
+    assert (
+        field_name("Draft of 'New Tiddler' by anna") == "title"
+        and field_name("You may use WikiFormatting here") == "text"
+    )
+    assert field_name("Type") == "Type" and field_name("Enter") == "Enter" and field_name("Who paid?") == "Who paid?"
 
 
 @pytest.mark.parametrize(

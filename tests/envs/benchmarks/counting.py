@@ -13,7 +13,7 @@ from tars_jax.agent.actions import Action, Finished, ToolCall
 from tars_jax.environment import ActionSpace, EnvironmentFailure, Function, Observation, Task
 from tars_jax.envs.benchmarks.episode import BenchmarkEnvironment, BenchmarkVerdict
 from tars_jax.envs.spec import EnvironmentResources
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_json_lines
 from tars_jax.judges import JudgeUnavailable

@@ -39,7 +39,7 @@ from tars_jax.envs.benchmarks.android_world_actions import to_android_world
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.phone.android_world.client import AndroidWorldClient, RequestRefused, read_pixels
-from tars_jax.sandbox.phone.holding import hold
+from tars_jax.sandbox.phone.phone_lock import lock_phone
 from tars_jax.tasks.benchmarks.android_world import read_tasks
 from tests.envs.benchmarks.android_world_server import PICTURE, FakeServer
 
@@ -273,7 +273,7 @@ def test_what_the_server_does_wrong_is_never_a_score(
     with pytest.raises(EnvironmentFailure) as failure:
         play(address, "ContactsAdd_0", [[Finished()]])
     assert failure.value.kind == kind
-    held = hold(address)
+    held = lock_phone(address)
     assert held is not None, "the server must be free for others"
     held.close()
 
@@ -332,7 +332,7 @@ def test_headers_that_drip_are_given_up() -> None:
 
 
 def test_two_environments_wait_for_each_other(address: str) -> None:
-    held = hold(address)
+    held = lock_phone(address)
     assert held is not None
 
     async def wait() -> Transition:
@@ -347,9 +347,9 @@ def test_an_episode_that_is_over_holds_nothing(address: str) -> None:
     async def episode() -> None:
         environment = load_environment("android_world", {"tasks": address}).checked(EnvironmentResources())
         await environment.reset(Task("one", "android_world", 0, {"tasks": address, "task": "ClockVerify_0"}, 3))
-        assert hold(address) is None
+        assert lock_phone(address) is None
         await environment.step([Finished()])
-        held = hold(address)
+        held = lock_phone(address)
         assert held is not None
         held.close()
         await environment.close()

@@ -19,7 +19,7 @@ from tars_jax.agent.actions import Finished
 from tars_jax.environment import EnvironmentFailure, Task
 from tars_jax.envs.benchmarks.swe_bench import grading
 from tars_jax.envs.benchmarks.swe_bench.environment import SweBenchEnvironment
-from tars_jax.envs.benchmarks.swe_bench.script import END, EXIT_CODE, START, eval_script
+from tars_jax.envs.benchmarks.swe_bench.testing import END, EXIT_CODE, START, eval_script
 from tars_jax.tasks.benchmarks.catalog import read_benchmark
 from tests.envs.benchmarks.harbor_folders import bash
 from tests.envs.benchmarks.swe_repository import MENDED, instances
@@ -218,7 +218,7 @@ def test_truncated_names_skipped_tests_and_silent_failures_are_graded_as_the_pac
 
     def grade(*lines: str, status: int = 0) -> tuple[bool, bool]:
         log = "\n".join([START, *lines, END, f"{EXIT_CODE}: {status}"])
-        report = asyncio.run(grading.graded(record, "x", log))["report"]
+        report = asyncio.run(grading.grade(record, "x", log))["report"]
         return report["resolved"], report["patch_successfully_applied"]
 
     assert grade("PASSED t.py::test_a[log(x y)]", "SKIPPED t.py::test_b") == (True, True)

@@ -16,7 +16,7 @@ from tars_jax import InputError
 from tars_jax.agent.actions import Finished, ToolCall
 from tars_jax.environment import EnvironmentFailure
 from tars_jax.envs.benchmarks.terminal_bench import NEXT_STEP, TerminalBenchEnvironment
-from tars_jax.web import addresses
+from tars_jax.web import network
 from tests.envs.benchmarks.harbor_folders import SHIPPED, TOML, bash, by_oracle, done_by, folder, names, play
 from tests.sandbox.computer.containers import needs_root
 
@@ -266,7 +266,7 @@ def address() -> Iterator[str]:
 def test_online_each_phase_reaches_what_its_policy_allows(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(addresses, "NOT_PUBLIC", ())
+    monkeypatch.setattr(network, "NOT_PUBLIC", ())
     policy = f'network_mode = "allowlist"\nallowed_hosts = ["{address}"]'
     agent_alone = TOML.replace("[agent]", f"[agent]\n{policy}")
     ask = f"curl -s -f -m 5 --noproxy '' http://{address}/"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax.evaluation.benchmarks.android_world import COLUMNS, write_results
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun
 from tars_jax.tasks.benchmarks.android_world import ANDROID_WORLD
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
 from tars_jax.trajectory import Outcome, Step, Trajectory

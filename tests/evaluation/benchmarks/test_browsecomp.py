@@ -10,6 +10,7 @@ import pytest
 
 from tars_jax.agent.actions import Finished
 from tars_jax.agent.grammar_text import format_call
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun
 from tars_jax.evaluation.benchmarks.browsecomp import (
     Graded,
     calibration_error,
@@ -17,7 +18,6 @@ from tars_jax.evaluation.benchmarks.browsecomp import (
     write_results,
     write_results_zh,
 )
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.tasks.benchmarks.browsecomp import BROWSECOMP, BROWSECOMP_ZH
 from tars_jax.tasks.benchmarks.browsecomp_response import response_of
 from tars_jax.trajectory import Outcome, Step, Trajectory

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from PIL import Image
 
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun
 from tars_jax.evaluation.benchmarks.online_mind2web import write_results
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.judges.labels.online_mind2web_runs import read_run
 from tars_jax.judges.reference import answer_of
 from tars_jax.tasks.benchmarks.online_mind2web import ONLINE_MIND2WEB

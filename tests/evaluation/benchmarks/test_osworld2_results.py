@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun, notes_of
 from tars_jax.evaluation.benchmarks.osworld2 import write_results
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun, notes_of
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
 from tars_jax.tasks.benchmarks.osworld2 import OSWORLD2
 from tars_jax.trajectory import Outcome, Step, Trajectory

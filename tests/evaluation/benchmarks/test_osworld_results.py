@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun
 from tars_jax.evaluation.benchmarks.osworld import pyautogui_of, write_results
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
 from tars_jax.tasks.benchmarks.osworld import OSWORLD
 from tars_jax.trajectory import Outcome, Step, Trajectory

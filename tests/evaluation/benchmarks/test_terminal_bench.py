@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun, costs_of
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun, costs_of
 from tars_jax.evaluation.benchmarks.terminal_bench import write_results
 from tars_jax.tasks.benchmarks.terminal_bench import TERMINAL_BENCH, read_tasks
 from tars_jax.trajectory import Outcome, Trajectory

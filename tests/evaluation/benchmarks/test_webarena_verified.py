@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun
 from tars_jax.evaluation.benchmarks.webarena_verified import write_results
 from tars_jax.sandbox.browser.network_trace import har_of
 from tars_jax.tasks.benchmarks.webarena_verified import WEBARENA_VERIFIED, package_folder

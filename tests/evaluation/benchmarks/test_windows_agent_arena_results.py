@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from tars_jax.evaluation.benchmarks.played import Attempt, BenchmarkRun
+from tars_jax.evaluation.benchmarks.attempts import Attempt, BenchmarkRun
 from tars_jax.evaluation.benchmarks.windows_agent_arena import write_results
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask
 from tars_jax.tasks.benchmarks.windows_agent_arena import WINDOWS_AGENT_ARENA

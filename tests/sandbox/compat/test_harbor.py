@@ -271,7 +271,7 @@ class Word(http.server.BaseHTTPRequestHandler):
 def test_hosts_are_reached_as_the_policy_of_each_phase_says(tmp_path: Path) -> None:
     tasks, ask = tmp_path / "tasks", "curl -s -m 20 http://127.0.0.2/"
     (tmp_path / "sitecustomize.py").write_text(  # one address of this machine stands for a public one
-        "import tars_jax.web.addresses as addresses\n"
+        "import tars_jax.web.network as addresses\n"
         "addresses.NOT_PUBLIC = tuple(each for each in addresses.NOT_PUBLIC if each.network_address.packed[0] != 127)\n"
     )
     allowed = 'network_mode = "allowlist"\nallowed_hosts = ["127.0.0.2"]\n'

@@ -16,8 +16,8 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.control_groups import ControlGroup, Hierarchy
 from tars_jax.sandbox.computer.processes import processes_below
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.concurrency import for_each, run_every
 from tars_jax.sandbox.failures import QuotaExceeded
-from tars_jax.sandbox.loops import every, for_each
 from tars_jax.sandbox.service.computers.quotas import check_fits, require
 from tars_jax.sandbox.shell import prompt
 from tests.waiting import PATIENCE_S
@@ -77,7 +77,7 @@ def test_loops_go_on(caplog: pytest.LogCaptureFixture) -> None:
             raise OSError("of all")
 
     async def live() -> None:
-        loop = asyncio.create_task(every(0, work, "the collector"))
+        loop = asyncio.create_task(run_every(0, work, "the collector"))
         while len(seen) < 3:
             await asyncio.sleep(0)
         loop.cancel()

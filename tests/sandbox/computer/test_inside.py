@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from tars_jax.sandbox.computer import inside
-from tars_jax.sandbox.computer.folder_copies import copy_folder
 from tars_jax.sandbox.computer.home import read_home
-from tars_jax.sandbox.computer.whole import done_or_undone
+from tars_jax.sandbox.computer.snapshots import copy_folder
+from tars_jax.sandbox.concurrency import finish_or_undo
 from tars_jax.sandbox.desktop.files import Inside
 from tars_jax.sandbox.failures import Broken
 
@@ -188,12 +188,12 @@ def test_what_is_cancelled_is_done_and_undone() -> None:
         undone.append(what)
 
     async def live() -> None:
-        task = asyncio.create_task(done_or_undone(made(), undo))
+        task = asyncio.create_task(finish_or_undo(made(), undo))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert undone == ["a copy"]
-        assert await done_or_undone(made(), undo) == "a copy" and len(undone) == 1
+        assert await finish_or_undo(made(), undo) == "a copy" and len(undone) == 1
 
     asyncio.run(live())

@@ -11,8 +11,8 @@ import pytest
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InsertText, KeyDown, KeyUp, MouseMove
 from tars_jax.sandbox.computer.computer import Computers
+from tars_jax.sandbox.computer.connection_tracker import Interrupted
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec, EquippedComputer
-from tars_jax.sandbox.computer.interruptible_stream import Interrupted
 from tars_jax.sandbox.failures import SandboxFailure
 from tests.sandbox.computer.containers import needs_root
 from tests.sandbox.computer.test_forks import own_folder as own_folder

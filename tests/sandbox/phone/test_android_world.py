@@ -13,7 +13,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.sandbox.phone import AdbServer, Phone, PhoneConfig
 from tars_jax.sandbox.phone.android_world import PreparedPhone, Suite, make_app, read_action
-from tars_jax.sandbox.phone.android_world.elements import read_bounds
+from tars_jax.sandbox.phone.android_world.actions import read_bounds
 from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.web.listening import ListenAddress

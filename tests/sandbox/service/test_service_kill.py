@@ -23,7 +23,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient, RemoteComputer
-from tars_jax.sandbox.service.computers.far import open_far
+from tars_jax.sandbox.service.computers.far_computer import open_far
 from tars_jax.sandbox.service.computers.store import FORMAT
 from tests.ports import free_port
 from tests.sandbox.service.conftest import require_containers

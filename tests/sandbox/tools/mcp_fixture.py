@@ -20,7 +20,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.subscriptions import PromptsListChanged, ToolsListChanged
 
 from tars_jax.environment import Function
-from tars_jax.sandbox.tools.forms import Answer
+from tars_jax.sandbox.tools.forms import ToolResult
 from tars_jax.sandbox.tools.mcp.tool_server import ToolServer
 
 Context = ServerRequestContext[Any]
@@ -53,14 +53,14 @@ PLAIN = (
     Function("test_headers", "An argument that is in a header, too.", _IN_HEADER),
 )  # fmt: skip
 _ANSWERS = {
-    "test_simple_text": Answer("This is a simple text response for testing."),
-    "test_image_content": Answer("[image 1]", (PNG,)),
-    "test_error_handling": Answer("This tool intentionally returns an error for testing", failed=True),
+    "test_simple_text": ToolResult("This is a simple text response for testing."),
+    "test_image_content": ToolResult("[image 1]", (PNG,)),
+    "test_error_handling": ToolResult("This tool intentionally returns an error for testing", failed=True),
 }
 
 
-async def _plain(name: str, arguments: Mapping[str, Any]) -> Answer:
-    return _ANSWERS.get(name) or Answer(json.dumps(dict(arguments)))
+async def _plain(name: str, arguments: Mapping[str, Any]) -> ToolResult:
+    return _ANSWERS.get(name) or ToolResult(json.dumps(dict(arguments)))
 
 
 def text(words: str) -> types.CallToolResult:

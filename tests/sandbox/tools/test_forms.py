@@ -13,13 +13,13 @@ import pytest
 from tars_jax import InputError
 from tars_jax.environment import ActionSpace
 from tars_jax.sandbox.computer.local_guest import LocalGuest
-from tars_jax.sandbox.tools.forms import FUNCTIONS, Answer, Toolbox
+from tars_jax.sandbox.tools.forms import FUNCTIONS, Toolbox, ToolResult
 from tars_jax.sandbox.tools.kernels import Kernel
 from tars_jax.sandbox.tools.pages import Pages
 
 pytestmark = pytest.mark.multiprocess
 
-Call = Callable[..., Awaitable[Answer]]
+Call = Callable[..., Awaitable[ToolResult]]
 PAGES = Pages(
     {
         "https://shop.example/": "<head><title>The shop</title><script>apple</script></head><p>Fruit &amp; more</p>",
@@ -37,7 +37,7 @@ def with_tools(folder: Path, work: Callable[[Call], Awaitable[None]], **settings
                 guest.machine, list(FUNCTIONS), root=str(folder), pages=PAGES, kernel=kernel, **settings
             ) as tools:
 
-                async def call(name: str, **arguments: Any) -> Answer:
+                async def call(name: str, **arguments: Any) -> ToolResult:
                     return await tools.call(name, arguments)
 
                 await work(call)
@@ -200,7 +200,7 @@ def test_files_keep_the_ends_of_their_lines(tmp_path: Path, name: str) -> None:
         file = tmp_path / "dos.txt"
         added = "insert_text" if name == "str_replace_based_edit_tool" else "new_str"
 
-        async def edit(command: str, **arguments: Any) -> Answer:
+        async def edit(command: str, **arguments: Any) -> ToolResult:
             return await call(name, command=command, path=str(file), **arguments)
 
         file.write_bytes(b"one\r\ntwo\r\nthree")

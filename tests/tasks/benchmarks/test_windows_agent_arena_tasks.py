@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tars_jax import InputError
-from tars_jax.tasks.benchmarks.windows_agent_arena import package_of, read
-from tars_jax.tasks.benchmarks.windows_agent_arena_needs import needs_of
+from tars_jax.tasks.benchmarks.windows_agent_arena import needs_of, package_of, read
 from tests.tasks.benchmarks.waa_files import TASKS, step, task, write_checkout, write_wheel
 
 

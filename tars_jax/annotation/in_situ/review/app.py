@@ -38,7 +38,7 @@ from tars_jax.annotation.in_situ.annotated import RecordingAnnotation, read_acti
 from tars_jax.annotation.in_situ.recording import PersonRecording
 from tars_jax.annotation.in_situ.review.changes import change_about, change_step, merge_step
 from tars_jax.annotation.in_situ.voice import RATE, read_voice_between
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 from tars_jax.web.request_limits import Body, require_local_name
 from tars_jax.web.responses import JsonResponse, http_error, internal_error, read_json, refuse
 
@@ -55,7 +55,7 @@ _HEADERS = {
 
 
 class ReviewedRecording:
-    """One annotation under review. Each change is written before it is answered."""
+    """An annotation under review. Each change is written before it is answered."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class ReviewedRecording:
         *,
         undo: bool = False,
     ) -> Response:
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         revision = fields.value("revision")
         given = {name: value for name, value in fields.values.items() if name != "revision"}
 
@@ -221,7 +221,7 @@ class _Guarded:
 
 
 def points_of(actions: str) -> list[list[float]]:
-    """Where each action of a text points, [x, y] or from there to [x, y, x, y], on the grid; none for what is none."""
+    """The points of each action of a text, [x, y] or from there to [x, y, x, y], on the grid; none for what is none."""
     if not actions:
         return []
     return [place for action in read_actions(actions) if (place := _place(action))]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.annotation.in_situ.extra import require
+from tars_jax.annotation.in_situ.sources import require_library
 
 
 def connect(name: str) -> Any:
     """A display of python-xlib; `name` as in DISPLAY, "" for that. Raises InputError where there is none."""
-    require("Xlib", "X screens")
+    require_library("Xlib", "X screens")
     from Xlib import display, error
 
     try:

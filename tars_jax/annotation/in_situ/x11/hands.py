@@ -1,4 +1,4 @@
-"""What hands do on an X screen, told by XRECORD: each key with the window that the server gave it to.
+"""Input of hands on an X screen, told by XRECORD: each key with the window that the server gave it to.
 
 The server tells a key twice: that it was pressed, and to whom it was delivered (as a core event, or as the first bytes
 of one of XInput 2). Both come in the server's own order, so a key belongs to the right window however late it is read;
@@ -19,8 +19,8 @@ from Xlib.ext import record
 
 from tars_jax import InputError
 from tars_jax.annotation.in_situ.events import Button, KeyStroke, Moved, Scrolled
+from tars_jax.annotation.in_situ.privacy import VisibleWindow
 from tars_jax.annotation.in_situ.sources import HandInput, RecordingClock, SourceLost
-from tars_jax.annotation.in_situ.windows import VisibleWindow
 from tars_jax.annotation.in_situ.x11.connecting import connect, gone
 from tars_jax.annotation.in_situ.x11.keys import COMMANDS, Keymap
 from tars_jax.annotation.in_situ.x11.screen import XScreen

@@ -1,4 +1,4 @@
-"""Which key a keycode is, and what it types: names and characters of keysyms (X protocol, appendix A)."""
+"""Keycodes: the key of each, and what it types: names and characters of keysyms (X protocol, appendix A)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def _names() -> dict[int, str]:
 
 
 def name_of(keysym: int) -> str:
-    """Its name in X: `a`, `Return`, `Control_L`; of characters without one `U00E4`, of unknown ones their number."""
+    """The name of a keysym in X: `a`, `Return`, `Control_L`; of characters without one `U00E4`, of unknown ones their
+    number."""
     if name := _names().get(keysym):
         return name
     return f"U{keysym - UNICODE:04X}" if keysym > UNICODE else f"0x{keysym:x}"

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from Xlib import X, error
 
-from tars_jax.annotation.in_situ.extra import require
-from tars_jax.annotation.in_situ.sources import Picture, SourceLost, State
-from tars_jax.annotation.in_situ.windows import ScreenWindows, VisibleWindow
+from tars_jax.annotation.in_situ.privacy import ScreenWindows, VisibleWindow
+from tars_jax.annotation.in_situ.sources import Picture, SourceLost, State, require_library
 from tars_jax.annotation.in_situ.x11.connecting import connect, gone
 from tars_jax.annotation.in_situ.x11.hotkeys import Hotkeys
 from tars_jax.annotation.in_situ.x11.sign import Sign
@@ -29,7 +28,7 @@ class XScreen:
     def __init__(self, name: str, keys: Mapping[str, str]) -> None:
         """`name`: as DISPLAY has it; `keys`: see `Hotkeys`. Raises InputError for a screen that cannot be reached."""
         self._display = connect(name)
-        require("mss", "pictures of the screen")
+        require_library("mss", "pictures of the screen")
         self._name = self._display.get_display_name()
         self._own: set[int] = set()
         self._tree = Tree(self._display, self._own)

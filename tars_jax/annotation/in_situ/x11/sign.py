@@ -27,7 +27,7 @@ class Sign:
         self._state: State = "elsewhere"
 
     def show(self, state: State, size: tuple[int, int]) -> None:
-        """On a screen of (width, height)."""
+        """Shows the sign on a screen of (width, height)."""
         if not self._windows:
             self._open(*size)
         self._state = state
@@ -41,7 +41,7 @@ class Sign:
         self._display.flush()
 
     def raised(self) -> None:
-        """On top again, and drawn."""
+        """Raises the sign to the top again, and draws it."""
         for window in self._windows:
             window.configure(stack_mode=X.Above)
         self._draw()

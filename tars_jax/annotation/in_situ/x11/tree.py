@@ -14,8 +14,8 @@ from typing import Any
 from Xlib import X, error
 from Xlib.ext import shape
 
-from tars_jax.annotation.in_situ.windows import Box, ScreenWindows, VisibleWindow
-from tars_jax.sandbox.desktop.clients import Clients
+from tars_jax.annotation.in_situ.privacy import Box, ScreenWindows, VisibleWindow
+from tars_jax.sandbox.desktop.windows import Clients
 
 DEPTH_INSIDE = 4  # of frames around a program's window
 OPAQUE = 0xFFFFFFFF  # of _NET_WM_WINDOW_OPACITY
@@ -71,7 +71,7 @@ class Tree:
         return self._stale
 
     def windows(self) -> ScreenWindows:
-        """As of now; the same object where nothing has changed."""
+        """The windows as of now; the same object where nothing has changed."""
         if self._stale:
             self._scan()
         focused = self._focus()

@@ -19,9 +19,9 @@ from tars_jax import InputError
 from tars_jax.environment import GUI
 from tars_jax.envs import shared_computers
 from tars_jax.envs.benchmarks.osworld import programs
+from tars_jax.envs.benchmarks.osworld.machine_environment import BEGUN_S, TAKES_S, MachineEnvironment
 from tars_jax.envs.benchmarks.osworld.machines import Machines, ServerMachine, check_servers
-from tars_jax.envs.benchmarks.osworld.near import NearDesktop
-from tars_jax.envs.benchmarks.osworld.played import BEGUN_S, TAKES_S, PlayedOnMachines
+from tars_jax.envs.benchmarks.osworld.near_desktop import NearDesktop
 from tars_jax.envs.benchmarks.osworld.scoring import Scorer, scorer_python
 from tars_jax.envs.benchmarks.osworld.session import SIZE, computer_spec
 from tars_jax.envs.spec import EnvironmentResources
@@ -32,7 +32,7 @@ TOOLS = ("execute_bash", "str_replace_editor")
 SETTLE_S = 20.0  # Chrome writes its preferences ten seconds after they were changed
 
 
-class OSWorldEnvironment(PlayedOnMachines):
+class OSWorldEnvironment(MachineEnvironment):
     """Steps, applications and files are as the task says them; the verdict is that of desktop-env's scorers.
 
     Args:

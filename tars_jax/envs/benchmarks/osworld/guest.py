@@ -37,7 +37,7 @@ class GuestProtocol:
 
     @classmethod
     def of(cls, app: ASGIApp) -> GuestProtocol:
-        """One of this process, without a socket."""
+        """The guest protocol of an application in this process, without a socket."""
         return cls(httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://guest"))
 
     async def post(self, path: str, *, timeout_s: float = PATIENCE_S, **what: Any) -> httpx.Response:

@@ -29,7 +29,7 @@ from tars_jax.envs.benchmarks.osworld.guest import GuestProtocol
 from tars_jax.envs.computer_screen import DesktopScreen
 from tars_jax.sandbox.computer.equipped.interface import ActsOnComputer
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.phone.holding import hold
+from tars_jax.sandbox.phone.phone_lock import lock_phone
 from tars_jax.web.client import failing_as, http_client
 
 PATIENCE_S = 6000.0  # for a machine that is free: as long as some episodes of others
@@ -94,7 +94,7 @@ class ScreenMachine:
 
 @dataclasses.dataclass(eq=False)
 class ServerMachine:
-    """One with a server of the guest protocol, whose mouse and keyboard are PyAutoGUI's there."""
+    """A machine with a server of the guest protocol, whose mouse and keyboard are PyAutoGUI's there."""
 
     address: str  # http://HOST:PORT, perhaps with any:TOKEN@ before the host
     guest: GuestProtocol
@@ -170,7 +170,8 @@ class Machines:
             raise InputError(f"revert must be the words of a command; got {self.revert!r:.100}")
 
     async def take(self, snapshot: str) -> OSWorldMachine:
-        """One that nobody plays on, set back. Raises EnvironmentFailure("held"), and why none can be had."""
+        """Takes a machine that nobody plays on, set back. Raises EnvironmentFailure("held"), and why none can be
+        had."""
         began = time.monotonic()
         while True:
             held, said = False, list[str]()
@@ -190,7 +191,7 @@ class Machines:
             await asyncio.sleep(LOOK_S)
 
     async def _opened(self, name: str, snapshot: str) -> OSWorldMachine:
-        lock = hold(f"machine-{without_token(name)}")
+        lock = lock_phone(f"machine-{without_token(name)}")
         if lock is None:
             raise SandboxFailure("held", "another episode of this machine has it")
         try:
@@ -241,5 +242,5 @@ def check_servers(servers: Sequence[Any]) -> tuple[str, ...]:
 
 
 def without_token(address: str) -> str:
-    """As it may be told: a token is nobody's to read."""
+    """The address without its token, which nobody may read."""
     return re.sub(r"^(\w+://)?.*@", r"\1", address)

@@ -94,8 +94,8 @@ def load() -> tuple[Any, Any]:
     return getters, metrics
 
 
-def watch(host: str, server: int, limit: float) -> None:
-    """From now on requests to the guest that are lost or held up, and any to others, are remembered.
+def watch_requests(host: str, server: int, limit: float) -> None:
+    """Remembers from now on requests to the guest that are lost or held up, and any to others.
 
     `limit`: seconds that the guest's answers may take in all.
     """
@@ -168,7 +168,7 @@ def scored(request: Mapping[str, Any], getters: Any, metrics: Any) -> dict[str, 
         return {"score": float(failed), "details": {"infeasible": True}}
     if failed:
         return {"score": 0.0, "details": {"gave_up": True}}
-    watch(request["host"], request["ports"]["server"], OF_LIMIT * request.get("limit", 600.0))
+    watch_requests(request["host"], request["ports"]["server"], OF_LIMIT * request.get("limit", 600.0))
     environment = GetterEnvironment(request)
     several = isinstance(funcs, list)
     names = funcs if several else [funcs]

@@ -34,7 +34,7 @@ class OutsideFolder(PermissionError):
 
 
 def bound(folder: str) -> None:
-    """From now on this process changes files below `folder` alone, where its temporary ones are, too."""
+    """Bounds this process from now on: it changes files below `folder` alone, where its temporary ones are, too."""
     folder = os.path.realpath(folder)
     os.umask(0o077)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

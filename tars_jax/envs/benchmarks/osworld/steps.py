@@ -116,7 +116,7 @@ class Undone(Exception):
 
 
 class Missing(Undone):
-    """As a file of the task is not there."""
+    """A file of the task is not there."""
 
 
 async def _download(place: StepPlace, parameters: dict[str, Any]) -> None:
@@ -150,7 +150,7 @@ async def _launch(place: StepPlace, parameters: dict[str, Any]) -> None:
         # What the next step starts anew would otherwise find the old one, which is still writing its settings.
         await place.guest.execute(["sh", "-c", END, "sh", *command])
         return
-    await asked(place, "launch", {"command": command, "shell": bool(shell)})
+    await post_setup(place, "launch", {"command": command, "shell": bool(shell)})
 
 
 async def _execute(place: StepPlace, parameters: dict[str, Any]) -> None:
@@ -164,7 +164,7 @@ async def _execute(place: StepPlace, parameters: dict[str, Any]) -> None:
             for name in ("stdout", "stderr"):
                 if file := parameters.get(name):
                     said = str(ran["output" if name == "stdout" else "error"])
-                    await asyncio.to_thread(kept(place.cache, str(file)).write_text, said, "utf-8")
+                    await asyncio.to_thread(cache_file(place.cache, str(file)).write_text, said, "utf-8")
             if not until or _is_so(until, ran):
                 return
         else:
@@ -184,7 +184,7 @@ def _is_so(until: Mapping[str, Any], ran: Mapping[str, Any]) -> bool:
     )
 
 
-def kept(cache: Path, name: str) -> Path:
+def cache_file(cache: Path, name: str) -> Path:
     """A file of a task's cache. Raises EnvironmentFailure for a name that leads out of it."""
     if not name or "/" in name or "\\" in name or "\0" in name or name in (".", ".."):
         raise EnvironmentFailure("setup", f"a file of the cache must be a name; got {name!r}")
@@ -198,7 +198,7 @@ async def _verified(place: StepPlace, parameters: dict[str, Any]) -> None:
         "verification": parameters.get("verification") or {}, "max_wait_time": wait_s,
         "check_interval": parameters.get("check_interval", 1.0),
     }  # fmt: skip
-    await asked(place, "execute_with_verification", what, wait_s + 180)
+    await post_setup(place, "execute_with_verification", what, wait_s + 180)
 
 
 async def _sleep(place: StepPlace, parameters: dict[str, Any]) -> None:
@@ -206,7 +206,7 @@ async def _sleep(place: StepPlace, parameters: dict[str, Any]) -> None:
 
 
 async def _open(place: StepPlace, parameters: dict[str, Any]) -> None:
-    await asked(place, "open_file", {"path": parameters["path"]}, OPENS_S)
+    await post_setup(place, "open_file", {"path": parameters["path"]}, OPENS_S)
 
 
 async def _window(place: StepPlace, parameters: dict[str, Any], which: str) -> None:
@@ -223,10 +223,10 @@ async def _close(place: StepPlace, parameters: dict[str, Any]) -> None:
 
 
 async def _wallpaper(place: StepPlace, parameters: dict[str, Any]) -> None:
-    await asked(place, "change_wallpaper", {"path": parameters["path"]})
+    await post_setup(place, "change_wallpaper", {"path": parameters["path"]})
 
 
-async def asked(place: StepPlace, route: str, what: Mapping[str, Any], timeout_s: float = PATIENCE_S) -> None:
+async def post_setup(place: StepPlace, route: str, what: Mapping[str, Any], timeout_s: float = PATIENCE_S) -> None:
     """Raises Undone with what the guest says against it."""
     answer = await place.guest.post(f"/setup/{route}", json=what, timeout_s=timeout_s)
     if answer.status_code != 200:

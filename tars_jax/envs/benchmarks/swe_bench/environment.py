@@ -17,9 +17,8 @@ from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
 from tars_jax.environment import SDK, ActionSpace, EnvironmentFailure, Observation, Task
 from tars_jax.envs.benchmarks.episode import BenchmarkVerdict
 from tars_jax.envs.benchmarks.swe_bench import grading
-from tars_jax.envs.benchmarks.swe_bench.prepared import Prepared, Preparing, preparing, room
-from tars_jax.envs.benchmarks.swe_bench.script import END, ERRORED, START, TESTBED
-from tars_jax.envs.benchmarks.swe_bench.testing import Tried, tried
+from tars_jax.envs.benchmarks.swe_bench.prepared import Prepared, Preparing, container_spec, preparing
+from tars_jax.envs.benchmarks.swe_bench.testing import END, ERRORED, START, TESTBED, PatchResult, try_patch
 from tars_jax.envs.benchmarks.terminal_environment import TerminalEnvironment
 from tars_jax.envs.benchmarks.terminal_screen import TerminalScreen, action_space
 from tars_jax.envs.spec import EnvironmentResources
@@ -60,7 +59,7 @@ class SweBenchEnvironment(TerminalEnvironment):
         super().__init__(tasks, "SWE-bench", tools, interface, size, time_limit=time_limit, resources=resources)
         if isinstance(test_timeout, bool) or not isinstance(test_timeout, int | float) or test_timeout <= 0:
             raise InputError(f"test_timeout must be seconds above 0; got {test_timeout!r}")
-        self._room = room(memory_mb)
+        self._room = container_spec(memory_mb)
         grading.python()
         self._test_s = float(test_timeout)
         self._preparing: Preparing | None = None
@@ -138,10 +137,10 @@ class SweBenchEnvironment(TerminalEnvironment):
             if not patch.strip():
                 return BenchmarkVerdict(0.0, False, _details("", None, {}, why))
             outcome = await self._tried(patch)
-            answer = await grading.graded(record, patch, outcome.log)
+            answer = await grading.grade(record, patch, outcome.log)
             if outcome.applied and not outcome.timed_out and not _tells(answer):
                 unchanged = await self._tried("")
-                if not _tells(told := await grading.graded(record, patch, unchanged.log)):
+                if not _tells(told := await grading.grade(record, patch, unchanged.log)):
                     details = _details(patch, unchanged, told, why)
                     raise EnvironmentFailure("verifier", _why_nothing(unchanged.log), details)
         except (InputError, SandboxFailure) as error:
@@ -154,11 +153,11 @@ class SweBenchEnvironment(TerminalEnvironment):
         resolved = bool(answer["report"]["resolved"])
         return BenchmarkVerdict(float(resolved), resolved, details)
 
-    async def _tried(self, patch: str) -> Tried:
+    async def _tried(self, patch: str) -> PatchResult:
         assert self._prepared is not None and self._preparing is not None
         fresh = await self._preparing.open(self._prepared, self._room)
         try:
-            return await tried(fresh, self.entry.record, patch, self._test_s)
+            return await try_patch(fresh, self.entry.record, patch, self._test_s)
         finally:
             await fresh.close()
 
@@ -189,7 +188,7 @@ def _tells(answer: Mapping[str, Any]) -> bool:
     return bool(answer["report"]["patch_successfully_applied"])
 
 
-def _details(patch: str, outcome: Tried | None, answer: Mapping[str, Any], note: str) -> dict[str, Any]:
+def _details(patch: str, outcome: PatchResult | None, answer: Mapping[str, Any], note: str) -> dict[str, Any]:
     """The log is compressed, in base64. `note`: what the patch leaves out, or why it is empty."""
     log = "" if outcome is None else outcome.log
     return {

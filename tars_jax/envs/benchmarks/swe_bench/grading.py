@@ -11,7 +11,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import EnvironmentFailure
-from tars_jax.envs.benchmarks.swe_bench.script import EVAL_TYPE, PARSER
+from tars_jax.envs.benchmarks.swe_bench.testing import EVAL_TYPE, PARSER
 
 VERSION = "5.0.2"
 GRADE_S = 120.0
@@ -49,7 +49,7 @@ def python() -> Path:
     return found
 
 
-async def graded(record: Mapping[str, Any], patch: str, log: str) -> dict[str, Any]:
+async def grade(record: Mapping[str, Any], patch: str, log: str) -> dict[str, Any]:
     """`report`: of the instance, as the package gives it; `classified`: (reason, tier) of what its log says beside.
 
     Raises EnvironmentFailure where the package fails, hangs, or is of another version.

@@ -17,11 +17,11 @@ from tars_jax import InputError
 from tars_jax.environment import EnvironmentFailure
 from tars_jax.envs.benchmarks.harbor_computer import Premises
 from tars_jax.envs.benchmarks.swe_bench.repository import at_commit, only_git
-from tars_jax.envs.benchmarks.swe_bench.script import TESTBED
+from tars_jax.envs.benchmarks.swe_bench.testing import TESTBED
 from tars_jax.envs.shared_computers import NearComputers
 from tars_jax.sandbox.computer.computer import Computer
 from tars_jax.sandbox.computer.container import Snapshot
-from tars_jax.sandbox.computer.filling import unpack
+from tars_jax.sandbox.computer.home import unpack
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.benchmarks.swe_bench import CONDA, environment_of, repository
@@ -121,7 +121,7 @@ async def preparing(near: NearComputers) -> Preparing:
     return found
 
 
-def room(memory_mb: int) -> ContainerSpec:
+def container_spec(memory_mb: int) -> ContainerSpec:
     binds = {CONDA: Path(CONDA)} if os.path.isdir(CONDA) else {}
     return ContainerSpec(
         memory_mib=memory_mb, processes=PROCESSES, disk_mib=DISK_MB, shared_memory_mib=256, root=True, binds=binds

@@ -51,7 +51,8 @@ class BrowserClient(ServiceClient):
         self, site: Site, *, single_canvas: bool = False, size: tuple[int, int] | None = None,
         network: Sequence[str] = (), record: bool = False,
     ) -> RemotePage:  # fmt: skip
-        """As BrowserManager.open_page: waits while all places are taken. `record`: the service keeps every frame.
+        """Opens a page as BrowserManager.open_page does: waits while all places are taken. `record`: the service keeps
+        every frame.
 
         Raises QuotaExceeded when this owner has as many pages as it may, otherwise as the manager.
         """

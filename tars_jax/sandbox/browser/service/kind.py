@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 from tars_jax.sandbox.browser.screenshots import PageObservation
 from tars_jax.sandbox.browser.service.debugging import Debugging
 from tars_jax.sandbox.browser.sessions import PageSession, PageSessions
@@ -25,7 +25,7 @@ from tars_jax.sandbox.service.config import Owner, ServiceConfig
 from tars_jax.sandbox.service.errors import typed_errors
 from tars_jax.sandbox.service.kinds import Opening
 from tars_jax.sandbox.sessions.leased_session import KeyedRequest
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 from tars_jax.web.responses import JsonResponse
 
 
@@ -43,7 +43,7 @@ class PagesKind:
         async with self.sessions.manager, self.sessions:
             yield
 
-    def opening(self, fields: Fields, owner: Owner, seconds: float) -> Opening:
+    def opening(self, fields: RequestFields, owner: Owner, seconds: float) -> Opening:
         """{site, width?, height?, single_canvas?, network?, record?} or {checkpoint, record?}"""
         begin, record = self._begin(fields), fields.flag("record")
 
@@ -93,27 +93,30 @@ class PagesKind:
         counts = {"adopted": sessions.adopted, "collected": sessions.collected, "reaped": sessions.reaped}
         return {**counts, "browsers": sessions.manager.stats.to_json()}
 
-    def _begin(self, fields: Fields) -> PageSpec | Journal:
+    def _begin(self, fields: RequestFields) -> PageSpec | Journal:
         if (checkpoint := fields.value("checkpoint")) is not None:
             with typed_errors("checkpoint"):
-                journal = journal_from_json(Fields(checkpoint, "checkpoint").array("journal", required=True), "journal")
+                journal = journal_from_json(
+                    RequestFields(checkpoint, "checkpoint").array("journal", required=True), "journal"
+                )
             site = journal.spec.site
             folders = [str(site.root), *(str(folder) for _, folder in site.mounts)]
             if any(self._config.folder(folder) is None for folder in folders):
                 raise RequestError(
-                    f"checkpoint.journal must be of a site that this service shows; got {shown(folders)}", "checkpoint"
+                    f"checkpoint.journal must be of a site that this service shows; got {short_repr(folders)}",
+                    "checkpoint",
                 )
             return journal
         manager = self.sessions.manager.config
         return PageSpec(
-            self._site(Fields(fields.value("site"), "site")),
+            self._site(RequestFields(fields.value("site"), "site")),
             fields.integer("width", manager.width, 1, MAX_SIDE) or manager.width,
             fields.integer("height", manager.height, 1, MAX_SIDE) or manager.height,
             fields.flag("single_canvas"),
             tuple(_hosts(fields)),
         )
 
-    def _site(self, fields: Fields) -> Site:
+    def _site(self, fields: RequestFields) -> Site:
         mounts = fields.value("mounts") or {}
         if not isinstance(mounts, dict):
             raise fields.error("mounts", "an object, name -> folder")
@@ -125,14 +128,14 @@ class PagesKind:
         fields.done()
         return site
 
-    def _folder(self, fields: Fields, name: str, given: Any) -> Any:
+    def _folder(self, fields: RequestFields, name: str, given: Any) -> Any:
         folder = self._config.folder(given) if isinstance(given, str) and "\0" not in given else None
         if folder is None:
             raise fields.error(name, "a folder of tars_jax/ or below the service's roots")
         return folder
 
 
-def _hosts(fields: Fields) -> list[str]:
+def _hosts(fields: RequestFields) -> list[str]:
     hosts = fields.array("network")
     if not all(isinstance(host, str) for host in hosts):
         raise fields.error("network", "an array of hosts")

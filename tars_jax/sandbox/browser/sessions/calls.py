@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from tars_jax import InputError
 from tars_jax.decoding import decoded
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 from tars_jax.sandbox.browser import events as input_events
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.page import ActsOnPage
@@ -69,10 +69,10 @@ def call_to_json(call: Call) -> dict[str, Any]:
 def call_from_json(value: Any) -> Call:
     """The inverse of call_to_json. Raises InputError that names the field."""
     if not isinstance(value, dict):
-        raise InputError(f"call must be an object; got {shown(value)}")
+        raise InputError(f"call must be an object; got {short_repr(value)}")
     kind = KINDS.get(value["call"]) if isinstance(value.get("call"), str) else None
     if kind is None:
-        raise InputError(f"call must be start, act or evaluate; got {shown(value.get('call'))}")
+        raise InputError(f"call must be start, act or evaluate; got {short_repr(value.get('call'))}")
     call: Call = decoded({name: each for name, each in value.items() if name != "call"}, kind)
     if isinstance(call, Act):
         input_events.real_seconds(call.advance_ms, call.rate)

@@ -89,7 +89,7 @@ class Journal:
         return [head, *(entry.to_json() for entry in self.entries)]
 
     def copy(self) -> Journal:
-        """One that goes on by itself."""
+        """A copy that goes on by itself."""
         return Journal(self.spec, self.before, list(self.entries), self.last)
 
     def append(self, entry: JournalEntry) -> None:

@@ -16,8 +16,8 @@ from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.screenshots import PageObservation
 from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json, checked
 from tars_jax.sandbox.browser.sessions.journal import ERROR, Journal, JournalEntry, replay, result_of, stored
-from tars_jax.sandbox.browser.sessions.page_location import place_of, spec_at
 from tars_jax.sandbox.browser.sessions.recording import PageRecording
+from tars_jax.sandbox.browser.sessions.specs import location_of, spec_at
 from tars_jax.sandbox.browser.site import PageSpec
 from tars_jax.sandbox.failures import PageError, SandboxFailure, SessionEnded
 from tars_jax.sandbox.sessions.leased_session import Lease, LeasedSession, brief
@@ -35,7 +35,7 @@ class PageSession(LeasedSession):
     When the infrastructure under it fails, the call that met the failure is repeated on a new page that has gone the
     same way, screenshot by screenshot. A call that hung is not repeated, and raises SandboxFailure("timeout"); the next
     call finds the page as it was before. SandboxFailure("diverged") says that another screenshot came. A page with an
-    open network is brought back to its last place instead (page_location.py), and the event "restored" says so.
+    open network is brought back to its last place instead (specs.py), and the event "restored" says so.
 
     What the disk does not take has not been done: the call raises SandboxFailure("disk"), its page is lost, and the
     next call finds one that has gone the way that is kept.
@@ -65,7 +65,8 @@ class PageSession(LeasedSession):
     # ---- the page's interface ----
 
     async def start(self, expression: str, *, seed: int, read: str | None = None) -> PageObservation:
-        """As Page.start. After many calls on a fresh page that keeps address and storage, so that ways stay short."""
+        """Starts as Page.start does; after many calls on a fresh page that keeps address and storage, so that replays
+        stay short."""
         return await self.call(Start(expression, seed, read))
 
     async def act(
@@ -148,7 +149,7 @@ class PageSession(LeasedSession):
         return value
 
     async def _healed(self, work: Callable[[Page], Awaitable[T]]) -> T:
-        """What `work` gives on the page, or on the page that takes its place."""
+        """The result of `work` on the page, or on the page that takes its place."""
         for attempt in range(RECOVERIES + 1):
             try:
                 return await work(await self._living_page())
@@ -202,10 +203,10 @@ class PageSession(LeasedSession):
         self._remember(entry, value)
 
     async def _spec_at_place(self) -> PageSpec:
-        """How to open a page where this one is now; where that cannot be heard, at the place before."""
+        """The spec of a page at this one's location; where the page does not tell it, at its last known location."""
         try:
             if self._page is not None:
-                return spec_at(self.journal.spec, await place_of(self._page), clock=True)
+                return spec_at(self.journal.spec, await location_of(self._page), clock=True)
         except (PageError, SandboxFailure):
             pass  # the next call meets it
         except RuntimeError:
@@ -227,7 +228,7 @@ class PageSession(LeasedSession):
 
     async def _fresh_page(self, page: Page) -> tuple[Journal, Page]:
         """A page that begins with the address and the storage of `page`, in its place, and a journal for its calls."""
-        journal = Journal(spec_at(self.journal.spec, await place_of(page), clock=False), self.calls)
+        journal = Journal(spec_at(self.journal.spec, await location_of(page), clock=False), self.calls)
         self._page = None
         await page.close()
         return journal, await self._take(await self._open_page(journal.spec, self.events.append))
@@ -284,7 +285,7 @@ class PageSession(LeasedSession):
         """Checkpoint of the page: address, title, clock, storage, number of calls, and the journal that led there."""
 
         async with self._turn:
-            place = await self._healed(place_of)
+            place = await self._healed(location_of)
             return {**vars(place), "calls": self.calls, "journal": self.journal.copy()}
 
     async def page(self) -> Page:

@@ -23,7 +23,7 @@ from tars_jax.sandbox.browser.sessions.store import PageStore
 from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.sessions.config import SessionsConfig
-from tars_jax.sandbox.sessions.lease_expiry import end_expired
+from tars_jax.sandbox.sessions.lease_expiry import expire_leases
 from tars_jax.sandbox.sessions.leased_session import KeyedRequest, Lease, LeasedSession
 from tars_jax.sandbox.sessions.registry import SessionQuota, new_id, new_lease
 
@@ -78,7 +78,7 @@ class PageSessions:
                     session.events.append("lost", {"calls": session.calls, "lost": found.lost})
                 self.adopted += 1
                 self._begin(self._bring_up(session))
-        self._begin(end_expired(self.config.collect_seconds, self.all_of, self._end_expired))
+        self._begin(expire_leases(self.config.collect_seconds, self.all_of, self._end_expired))
         return self
 
     async def __aexit__(
@@ -102,7 +102,8 @@ class PageSessions:
         self, site: Site, *, single_canvas: bool = False, size: tuple[int, int] | None = None,
         network: Sequence[str] = (),
     ) -> PageSession:  # fmt: skip
-        """As BrowserManager.open_page: a session of this process, collected like any other when nobody uses it."""
+        """Opens a page as BrowserManager.open_page does: a session of this process, collected like any other when
+        nobody uses it."""
         width, height = size or (self.manager.config.width, self.manager.config.height)
         session, _ = await self.lease(PageSpec(site, width, height, single_canvas, tuple(network)), LOCAL)
         return session
@@ -174,7 +175,7 @@ class PageSessions:
         await self._release(self.get(id))
 
     def hand_over(self, id: str, owner: str, seconds: float) -> str:
-        """As of any registry: another owner, another token."""
+        """Hands a session to another owner, with another token."""
         session = self.get(id)
         lease, token = new_lease(owner, self.config.require_lease(seconds))
         with stored("the session has its owner as before"):
@@ -184,7 +185,7 @@ class PageSessions:
         return token
 
     def record(self, session: PageSession) -> None:
-        """From now on every call and frame is kept, until the session ends.
+        """Records every call and frame from now on, until the session ends.
 
         Raises InputError without a folder, SandboxFailure("disk") where that does not take it.
         """

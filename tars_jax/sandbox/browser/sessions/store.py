@@ -160,7 +160,7 @@ def read_run(sessions: Path) -> tuple[str, Path]:
 
 
 def _overwrite(file: Path, data: bytes) -> None:
-    """Where a full disk takes no file beside another, it still takes one of the same length in its place."""
+    """Writes a file in place: a full disk, which takes no file beside another, still takes one of the same length."""
     with file.open("r+b") as opened:
         opened.write(data)
         opened.truncate()

@@ -14,7 +14,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.failures import PageError, SandboxFailure
 from tars_jax.sandbox.shell import ShellBusy
 from tars_jax.sandbox.tools.named_sessions import NotOpen, TooMany
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 from tars_jax.web.responses import JsonResponse
 
 # Of what is raised below, the status of the answer: the first kind that fits. A GuestError has its code's.
@@ -48,7 +48,7 @@ def absent(part: str, serves: str = "") -> Failed:
     return Failed(501, f"{part} is not part of this session{serves and f': {serves}'}")
 
 
-def session_name(fields: Fields, name: str = "id") -> str:
+def session_name(fields: RequestFields, name: str = "id") -> str:
     """The one that a client has chosen; a new one where it has not."""
     if fields.value(name) is None:
         return secrets.token_hex(8)
@@ -58,7 +58,7 @@ def session_name(fields: Fields, name: str = "id") -> str:
     return text
 
 
-def session_folder(fields: Fields) -> str | None:
+def session_folder(fields: RequestFields) -> str | None:
     """`exec_dir`, where a session begins or goes to."""
     folder = fields.optional_text("exec_dir")
     if folder is not None and not folder.startswith("/"):

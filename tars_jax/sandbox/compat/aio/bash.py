@@ -17,7 +17,7 @@ from tars_jax.sandbox.shell.split_shell import LARGEST_READ
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, MOST_SESSIONS, NamedSessions
 from tars_jax.web.gate import read_fields, text_map
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 LIMIT = 30_000  # characters of an output, where a client does not say how many
 SIGNALS = ("SIGTERM", "SIGKILL", "SIGINT")
@@ -116,10 +116,10 @@ class BashRoutes:
     def _to_json(self, session: BashSession) -> dict[str, Any]:
         return {**session.to_json(), "last_used_at": iso(self._sessions.used.get(session.id, session.made))}
 
-    def _known(self, body: Fields) -> BashSession:
+    def _known(self, body: RequestFields) -> BashSession:
         return self._sessions.known(body.text("session_id"))
 
-    async def _session_of(self, body: Fields) -> BashSession:
+    async def _session_of(self, body: RequestFields) -> BashSession:
         """The one that is named, made where there is none; a new one where none is."""
         id = session_name(body, "session_id")
         return await self._open(id, None)
@@ -133,7 +133,7 @@ class BashRoutes:
         return await self._sessions.open(id, make)
 
 
-def _command(session: BashSession, body: Fields) -> Command | None:
+def _command(session: BashSession, body: RequestFields) -> Command | None:
     """The one that is named, or the last."""
     id = body.optional_text("command_id")
     if id is None:
@@ -144,7 +144,7 @@ def _command(session: BashSession, body: Fields) -> Command | None:
     raise Failed(404, f"there is no command {id!r:.200} in this session")
 
 
-def _variables(body: Fields) -> dict[str, str]:
+def _variables(body: RequestFields) -> dict[str, str]:
     variables = text_map(body, "env") or {}
     if wrong := [name for name in variables if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)]:
         raise body.error("env", f"names of variables; got {wrong[0]!r:.80}")

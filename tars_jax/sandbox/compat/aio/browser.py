@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import absent, answer, answering
 from tars_jax.web.gate import read_fields
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 from tars_jax.web.responses import JsonResponse
 
 STEP_MS = 100.0  # of virtual time that an action takes
@@ -75,7 +75,7 @@ class BrowserRoutes:
         done = {"status": "success", "action_performed": kind}
         return JsonResponse({"success": True, "message": "Operation successful", "data": done, **done})
 
-    def _events(self, kind: str, body: Fields) -> tuple[list[Any], float]:
+    def _events(self, kind: str, body: RequestFields) -> tuple[list[Any], float]:
         from tars_jax.sandbox.browser import events as e  # Playwright comes with it
 
         if kind == "WAIT":
@@ -127,6 +127,6 @@ class BrowserRoutes:
         return events, STEP_MS
 
 
-def _key(body: Fields) -> str:
+def _key(body: RequestFields) -> str:
     key = body.text("key")
     return KEYS.get(key.lower(), key)

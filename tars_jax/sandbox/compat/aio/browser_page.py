@@ -22,7 +22,7 @@ from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answerin
 from tars_jax.sandbox.compat.aio.browser import BUTTONS, KEYS, STEP_MS, Acts
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S
 from tars_jax.web.gate import read_fields
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 PLACE = "({ url: location.href, title: document.title })"
 LOADS_MS = 300.0  # of virtual time after an address was opened
@@ -108,11 +108,11 @@ class BrowserPageRoutes:
         for number, field in enumerate(body.array("items", required=True)):
             if not isinstance(field, dict):
                 raise body.error("items", "an array of objects")
-            one = Fields(field, f"items[{number}]")
+            one = RequestFields(field, f"items[{number}]")
             await self._fill(one, str(one.value("text") if one.value("text") is not None else one.value("value") or ""))
         return answer()
 
-    async def _fill(self, fields: Fields, text: str) -> None:
+    async def _fill(self, fields: RequestFields, text: str) -> None:
         """What a field held is marked, and the text takes its place."""
         from tars_jax.sandbox.browser import events as e
 
@@ -162,7 +162,7 @@ class BrowserPageRoutes:
         given = [(name, each) for name, each in chosen.items() if each is not None]
         if len(given) != 1:
             raise body.error("value", "given, or label or index, and one of them alone")
-        await self._on_element("choose", Fields({"selector": body.text("selector")}), *given[0])
+        await self._on_element("choose", RequestFields({"selector": body.text("selector")}), *given[0])
         return await self._did([])
 
     async def scroll(self, request: Request) -> Response:
@@ -267,7 +267,7 @@ class BrowserPageRoutes:
     async def _told(self, work: str, *values: Any) -> Any:
         return await self._shown.evaluate(_asked(work, *values))
 
-    async def _on_element(self, work: str, fields: Fields, *values: Any) -> Any:
+    async def _on_element(self, work: str, fields: RequestFields, *values: Any) -> Any:
         """What comes of it. Raises Failed where there is no such element."""
         selector, index = fields.optional_text("selector"), fields.integer("index", None, 0, 1 << 20)
         if selector is None and index is None:
@@ -277,7 +277,7 @@ class BrowserPageRoutes:
             raise Failed(404, f"there is {found} {selector if selector is not None else index!r:.200}")
         return found
 
-    async def _point(self, fields: Fields) -> tuple[float, float]:
+    async def _point(self, fields: RequestFields) -> tuple[float, float]:
         """The middle of an element, which is scrolled into view; or the coordinates that are given."""
         if fields.value("selector") is None and fields.value("index") is None:
             return fields.number("x", -1.0, 0, 1e5), fields.number("y", -1.0, 0, 1e5)
@@ -289,7 +289,7 @@ def _asked(work: str, *values: Any) -> str:
     return f"{_SCRIPT}.{work}({', '.join(map(json.dumps, values))})"
 
 
-def _condition(kind: str, body: Fields) -> str:
+def _condition(kind: str, body: RequestFields) -> str:
     """An expression that holds once what is waited for is so."""
     match kind:
         case "selector":

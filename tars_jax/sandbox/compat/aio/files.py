@@ -15,14 +15,14 @@ from starlette.routing import Route
 from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering, iso
 from tars_jax.sandbox.computer.guest.frames import PIECE
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.tools.arguments import Refused
+from tars_jax.sandbox.tools.arguments import ToolError
 from tars_jax.sandbox.tools.editor import Editor
 from tars_jax.sandbox.tools.files import LARGEST_EDIT, FileEntry, Files
 from tars_jax.sandbox.tools.replacing import Which
 from tars_jax.sandbox.tools.search import FileQuery, SearchResult
 from tars_jax.web.forms import read_parts
 from tars_jax.web.gate import read_fields
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 MOST_FOUND, MOST_LISTED = 1000, 10_000
 LARGEST_SEARCHED = 64 << 20  # bytes of a file; a client may say how many
@@ -199,7 +199,7 @@ class FileRoutes:
         before = await self._text(path)
         try:
             output = await self._edited(command, path, body)
-        except Refused as refused:
+        except ToolError as refused:
             texts = {"old_content": before, "new_content": before, "metadata": None}
             return answer(
                 {"output": "", "error": str(refused), "path": path, "prev_exist": before is not None, **texts}
@@ -208,7 +208,7 @@ class FileRoutes:
         known = {"path": path, "prev_exist": before is not None, "metadata": None}
         return answer({"output": output, "error": None, **known, **texts})
 
-    async def _edited(self, command: str, path: str, body: Fields) -> str:
+    async def _edited(self, command: str, path: str, body: RequestFields) -> str:
         if command == "view":
             lines = body.array("view_range")
             if lines and (len(lines) != 2 or not all(type(each) is int for each in lines)):
@@ -238,18 +238,18 @@ class FileRoutes:
             return None
         return (await self._files.read(path)).decode(errors="replace")
 
-    def _path(self, body: Fields, name: str) -> str:
+    def _path(self, body: RequestFields, name: str) -> str:
         return self._files.absolute(body.text(name))
 
 
-def _texts(body: Fields, name: str) -> list[str]:
+def _texts(body: RequestFields, name: str) -> list[str]:
     values = body.array(name)
     if not all(isinstance(each, str) for each in values):
         raise body.error(name, "an array of texts")
     return values
 
 
-def _size(body: Fields, name: str, default: int) -> int:
+def _size(body: RequestFields, name: str, default: int) -> int:
     """Bytes; 0 where there is no limit."""
     text = body.optional_text(name, 40)
     if text is None:
@@ -259,7 +259,7 @@ def _size(body: Fields, name: str, default: int) -> int:
     return int(match[1]) * UNITS[match[2]]
 
 
-def _choice(body: Fields, name: str, choices: tuple[str, ...], default: str | None = None) -> str:
+def _choice(body: RequestFields, name: str, choices: tuple[str, ...], default: str | None = None) -> str:
     value = body.text(name, default)
     if value not in choices:
         raise body.error(name, f"one of {', '.join(choices)}")

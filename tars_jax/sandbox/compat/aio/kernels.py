@@ -19,7 +19,7 @@ from tars_jax.sandbox.tools.cell_output import CellResult
 from tars_jax.sandbox.tools.kernels import Kernel
 from tars_jax.sandbox.tools.named_sessions import NamedSessions
 from tars_jax.web.gate import read_fields
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 MOST_KERNELS = 16  # the one that was not used for longest makes place
 KERNEL = "python3"
@@ -160,11 +160,11 @@ class KernelRoutes:
         return await self._sessions.open(id, make)
 
 
-def _timeout(body: Fields) -> float:
+def _timeout(body: RequestFields) -> float:
     return body.number("timeout", DEFAULT_S, 0.1, LONGEST_S)
 
 
-def _kernel(body: Fields) -> str:
+def _kernel(body: RequestFields) -> str:
     name = body.text("kernel_name", KERNEL)
     if not name.startswith(KERNEL):
         raise body.error("kernel_name", KERNEL)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering
-from tars_jax.sandbox.tools.forms import Answer
+from tars_jax.sandbox.tools.forms import ToolResult
 from tars_jax.web.gate import read_fields
 
 
@@ -24,7 +24,7 @@ class HasMcpTools(Protocol):
     @property
     def tools(self) -> Sequence[Any]: ...
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Answer: ...
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult: ...
 
 
 class McpRoutes:

@@ -23,7 +23,7 @@ from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.kernels import Kernel
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, NamedSessions
 from tars_jax.web.gate import read_fields, text_map
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 MOST_SESSIONS = 16
 LONGEST_OUTPUT = 16 << 20  # characters of each stream of a cell
@@ -131,7 +131,7 @@ class NodeRoutes:
     async def close(self) -> None:
         await self._sessions.close()
 
-    async def _in_session(self, body: Fields, code: str, limit_s: float) -> dict[str, Any]:
+    async def _in_session(self, body: RequestFields, code: str, limit_s: float) -> dict[str, Any]:
         id = session_name(body, "session_id")
         session = await self._open(id, body)
         cell = await self._run(session, code, limit_s)
@@ -157,7 +157,7 @@ class NodeRoutes:
             raise Failed(409, f"session {session.id!r} has ended: its program exited")
         return cell
 
-    async def _open(self, id: str, body: Fields) -> NodeSession:
+    async def _open(self, id: str, body: RequestFields) -> NodeSession:
         folder = body.optional_text("cwd") or self._machine.home
         idle_s = body.integer("max_idle_time", IDLE_S, 1, 1 << 31) or IDLE_S
 

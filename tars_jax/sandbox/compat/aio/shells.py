@@ -15,7 +15,7 @@ from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, MOST_SESSIONS, NamedSessions
 from tars_jax.web.gate import read_fields
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 from tars_jax.web.responses import JsonResponse
 
 NO_CHANGE_S = 120.0
@@ -148,10 +148,10 @@ class ShellRoutes:
     async def close(self) -> None:
         await self._sessions.close()
 
-    def _known(self, body: Fields) -> ShellSession:
+    def _known(self, body: RequestFields) -> ShellSession:
         return self._sessions.known(body.text("id"))
 
-    async def _session_of(self, body: Fields) -> ShellSession:
+    async def _session_of(self, body: RequestFields) -> ShellSession:
         return self._known(body) if body.value("id") is not None else await self._open(secrets.token_hex(8), None)
 
     async def _open(self, id: str, folder: str | None, no_change_s: float = NO_CHANGE_S) -> ShellSession:

@@ -6,10 +6,10 @@ import asyncio
 import secrets
 from typing import Any
 
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 from tars_jax.sandbox.compat.openenv.episodes import InvalidAction, OpenEnvEpisode
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 
 _LARGEST_SEED = 2**53 - 1
 
@@ -50,7 +50,7 @@ class OpenEnvSession:
                 raise Wrong("EXECUTION_ERROR", f"infrastructure: {failure}: reset begins another episode") from failure
 
     async def _reset(self, data: dict[str, Any]) -> dict[str, Any]:
-        fields = Fields(dict(data))
+        fields = RequestFields(dict(data))
         seed = fields.integer("seed", None, 0, _LARGEST_SEED)
         id = fields.optional_text("episode_id", 255)
         self._over = True
@@ -73,10 +73,10 @@ class OpenEnvSession:
 def read_message(message: Any) -> tuple[str, dict[str, Any]]:
     """The kind of a message and its data. Raises Wrong."""
     if not isinstance(message, dict):
-        raise Wrong("INVALID_JSON", f"a message must be an object; got {shown(message)}")
+        raise Wrong("INVALID_JSON", f"a message must be an object; got {short_repr(message)}")
     kind, data = message.get("type"), message.get("data", {})
     if kind not in ("reset", "step", "state", "close"):
-        raise Wrong("UNKNOWN_TYPE", f"type must be reset, step, state or close; got {shown(kind)}")
+        raise Wrong("UNKNOWN_TYPE", f"type must be reset, step, state or close; got {short_repr(kind)}")
     if not isinstance(data, dict):
-        raise Wrong("VALIDATION_ERROR", f"data must be an object; got {shown(data)}")
+        raise Wrong("VALIDATION_ERROR", f"data must be an object; got {short_repr(data)}")
     return kind, data

@@ -26,12 +26,12 @@ from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, MOST_SESSIONS, NamedSessions
 from tars_jax.web.forms import read_parts
 from tars_jax.web.gate import Gate, Guarded, read_fields, text_map
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 from tars_jax.web.responses import JsonResponse
 
 CHECKS = ("silent", "raise", "ignore")
 UNZIP_S = 120.0
-Handler = Callable[[Fields], Awaitable[dict[str, Any]]]
+Handler = Callable[[RequestFields], Awaitable[dict[str, Any]]]
 
 
 class Runtime:
@@ -41,7 +41,7 @@ class Runtime:
         self._machine, self._files = machine, Files(machine)
         self._sessions = NamedSessions[SweRexSession]("session", MOST_SESSIONS)
 
-    async def create_session(self, body: Fields) -> dict[str, Any]:
+    async def create_session(self, body: RequestFields) -> dict[str, Any]:
         name, timeout_s = self._session_name(body), body.number("startup_timeout", 1.0, 0, LONGEST_S)
         sources = [str(each) for each in body.array("startup_source")]
 
@@ -56,7 +56,7 @@ class Runtime:
 
         return {"output": (await self._sessions.open_new(name, make)).greeting, "session_type": "bash"}
 
-    async def run_in_session(self, body: Fields) -> dict[str, Any]:
+    async def run_in_session(self, body: RequestFields) -> dict[str, Any]:
         kind = body.text("action_type", "bash")
         session = self._sessions.known(self._session_name(body))
         expect = tuple(str(each) for each in body.array("expect"))
@@ -74,11 +74,11 @@ class Runtime:
         )  # fmt: skip
         return await session.run(action)
 
-    async def close_session(self, body: Fields) -> dict[str, Any]:
+    async def close_session(self, body: RequestFields) -> dict[str, Any]:
         await self._sessions.close_one(self._session_name(body))
         return {"session_type": "bash"}
 
-    async def execute(self, body: Fields) -> dict[str, Any]:
+    async def execute(self, body: RequestFields) -> dict[str, Any]:
         command = body.value("command")
         if isinstance(command, str):
             argv = ["/bin/sh", "-c", command] if body.flag("shell") else [command]
@@ -101,13 +101,13 @@ class Runtime:
             raise swerex("NonZeroExitCodeError", f"{error_msg}: {words}" if error_msg else words)
         return {"stdout": stdout, "stderr": stderr, "exit_code": ran.status}
 
-    async def read_file(self, body: Fields) -> dict[str, Any]:
+    async def read_file(self, body: RequestFields) -> dict[str, Any]:
         data = await self._files.read(body.text("path"))
         encoding, errors = body.text("encoding", "utf-8"), body.text("errors", "strict")
         text = io.TextIOWrapper(io.BytesIO(data), encoding=encoding, errors=errors)  # line ends as read_text has them
         return {"content": text.read()}
 
-    async def write_file(self, body: Fields) -> dict[str, Any]:
+    async def write_file(self, body: RequestFields) -> dict[str, Any]:
         path = body.text("path")
         data = body.text("content").encode()
         await self._files.write(path, data, folders=True)
@@ -134,19 +134,19 @@ class Runtime:
             raise InputError(f"file must be a ZIP that fits; got {ran.stderr.decode(errors='replace')[-200:].strip()}")
         return {}
 
-    async def close(self, body: Fields | None = None) -> dict[str, Any]:
+    async def close(self, body: RequestFields | None = None) -> dict[str, Any]:
         """Ends the sessions. The computer is its owner's to close, and takes further calls."""
         await self._sessions.close()
         return {}
 
     @staticmethod
-    def _session_name(body: Fields) -> str:
+    def _session_name(body: RequestFields) -> str:
         if body.text("session_type", "bash") != "bash":
             raise body.error("session_type", "bash")
         return body.text("session", "default")
 
     @staticmethod
-    def _timeout(body: Fields) -> float | None:
+    def _timeout(body: RequestFields) -> float | None:
         return None if body.value("timeout") is None else body.number("timeout", 0.0, 0.0, LONGEST_S)
 
 

@@ -19,17 +19,16 @@ from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.computer.equipped.interface import Outside
 from tars_jax.sandbox.computer.equipped.parts import ComputerSpec
 from tars_jax.sandbox.computer.equipped.remote_guest import RemoteGuest
-from tars_jax.sandbox.computer.filling import put
 from tars_jax.sandbox.computer.followed_program import FollowedProgram
 from tars_jax.sandbox.computer.guest_client import GuestError
-from tars_jax.sandbox.computer.home import MOST_BYTES, MOST_FILES, File, Given
+from tars_jax.sandbox.computer.home import MOST_BYTES, MOST_FILES, File, Given, put
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.walking import DEEPEST, Sought, Unreadable
-from tars_jax.sandbox.desktop import Screenshot, Settle, Window
+from tars_jax.sandbox.desktop import Screenshot, Settle, WindowInfo
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.line_shell import LineShell
 from tars_jax.sandbox.tools.files import Files
-from tars_jax.sandbox.tools.forms import Answer, Toolbox
+from tars_jax.sandbox.tools.forms import Toolbox, ToolResult
 
 VERSION = 2  # of launch/windows_guest.py: since then guests are leased and reset, and tell what runs
 LEASE_S = 60.0  # a learner that has died holds a guest no longer
@@ -51,7 +50,7 @@ async def _greeted(remote: RemoteGuest, name: str) -> None:
 
 
 @dataclasses.dataclass(eq=False)
-class GuestLease:
+class LeasedGuest:
     """Lease of a guest: until `close`, the guest is nobody else's, and its home folder is empty as it begins."""
 
     remote: RemoteGuest
@@ -60,7 +59,7 @@ class GuestLease:
     _renewing: asyncio.Task[None] | None = None
 
     @classmethod
-    async def take(cls, host: str, port: int, token: str) -> GuestLease:
+    async def take(cls, host: str, port: int, token: str) -> LeasedGuest:
         """Raises SandboxFailure: "held" where another has it; InputError for a guest of another version or token."""
         name, word = f"{host}:{port}", secrets.token_hex(16)
         remote = RemoteGuest(host, port, token)
@@ -98,12 +97,12 @@ class BareComputer:
     functions: tuple[Function, ...] = ()
     left_out: tuple[str, ...] = ()
 
-    def __init__(self, lease: GuestLease, toolbox: Toolbox, desktop: BareDesktop | None) -> None:
+    def __init__(self, lease: LeasedGuest, toolbox: Toolbox, desktop: BareDesktop | None) -> None:
         self.lease, self.toolbox, self.desktop = lease, toolbox, desktop
         self._machine, self._files = lease.remote.machine, Files(lease.remote.machine)
 
     @classmethod
-    async def open(cls, lease: GuestLease, spec: ComputerSpec) -> BareComputer:
+    async def open(cls, lease: LeasedGuest, spec: ComputerSpec) -> BareComputer:
         """Takes the lease over. Raises InputError for parts that a bare guest has not, SandboxFailure."""
         remote = lease.remote
         try:
@@ -130,16 +129,16 @@ class BareComputer:
         """Does nothing: there are no MCP servers."""
 
     def leave_out(self, name: str, why: str) -> None:
-        """There is nothing to leave out."""
+        """Does nothing: there is nothing to leave out."""
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         return await self.toolbox.call(name, arguments)
 
     async def follow(self, program: str, *arguments: str, stdin: bytes = b"") -> FollowedProgram:
         return await FollowedProgram.start(self._machine, program, *arguments, stdin=stdin)
 
     async def outside(self, leaving_out: Collection[str] = (), seeking: Collection[Sought] = ()) -> Outside:
-        """Its home alone: nothing is sought elsewhere, as a guest's own machine has no bounds."""
+        """The state of its home alone: nothing is sought elsewhere, as a guest's own machine has no bounds."""
         files, folders = await self._home((*leaving_out, ".tars_jax"))
         seen, _ = await self.lease.remote.client.call("look")
         processes = tuple(Process(each["id"], each["program"], tuple(each["argv"])) for each in seen["processes"])
@@ -181,7 +180,7 @@ class BareDesktop:
         return cls(remote, (await remote.screenshot()).size)
 
     async def launch(self, application: str, *arguments: str) -> int:
-        """By the name of its program, as a bare guest has no menu of ours."""
+        """Launches an application by the name of its program, as a bare guest has no menu of ours."""
         return await self._remote.machine.start([application, *arguments])
 
     async def act(self, events: Sequence[InputEvent], *, settle: Settle | None = None) -> Screenshot:
@@ -190,10 +189,10 @@ class BareDesktop:
     async def screenshot(self, *, settle: Settle | None = None) -> Screenshot:
         return await (self._remote.screenshot() if settle is None else self._remote.act([], settle=settle))
 
-    async def windows(self) -> list[Window]:
+    async def windows(self) -> list[WindowInfo]:
         seen, _ = await self._remote.client.call("look")
         sides = ("title", "process", "x", "y", "width", "height", "active")
         return [
-            Window(id=number, app=("", ""), **{name: each[name] for name in sides})
+            WindowInfo(id=number, app=("", ""), **{name: each[name] for name in sides})
             for number, each in enumerate(seen["windows"], 1)
         ]

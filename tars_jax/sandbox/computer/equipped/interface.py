@@ -1,7 +1,7 @@
 """Interface of a computer, near or far, for an episode: functions, a screen, and what is judged from outside.
 
-EquippedComputer (parts.py) has it for a container of this process, FarComputer (../service/computers/far.py) for one of
-a sandbox service.
+EquippedComputer (parts.py) has it for a container of this process, FarComputer
+(../service/computers/far_computer.py) for one of a sandbox service.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tars_jax.sandbox.computer.home import File, Given
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.walking import Sought
 from tars_jax.sandbox.desktop.config import Settle
-from tars_jax.sandbox.tools.forms import Answer
+from tars_jax.sandbox.tools.forms import ToolResult
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,8 +146,8 @@ class ActsOnComputer(TakesScene, Protocol):
     @property
     def left_out(self) -> Sequence[str]: ...
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
-        """One of the spec's tools, or of `functions`. Raises SandboxFailure and nothing else."""
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Calls one of the spec's tools, or of `functions`. Raises SandboxFailure and nothing else."""
         ...
 
     async def follow(self, program: str, *arguments: str, stdin: bytes = b"") -> ProgramLines:

@@ -29,7 +29,7 @@ from tars_jax.sandbox.computer.walking import Sought
 from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.sandbox.desktop.applications import INSTALL
 from tars_jax.sandbox.phone import PhoneConfig
-from tars_jax.sandbox.tools.forms import Answer, Toolbox
+from tars_jax.sandbox.tools.forms import Toolbox, ToolResult
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_library, check_servers
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class EquippedComputer:
         if self.foreign is not None:
             self.foreign.leave_out(name, why)
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         called = self.foreign if self.foreign is not None and name in self.foreign else self.toolbox
         return await called.call(name, arguments)
 
@@ -211,7 +211,7 @@ class EquippedComputer:
         return {name: part.snapshot() for name, part in parts.items() if part is not None}
 
     async def restored(self, computer: Computer, snapshots: Mapping[str, Any]) -> EquippedComputer:
-        """These parts in a copy of the computer that has its programs. Raises SandboxFailure."""
+        """The parts in a copy of the computer that has its programs. Raises SandboxFailure."""
         machine, desktop, phone, foreign = computer.machine, None, None, None
         if "desktop" in snapshots:
             from tars_jax.sandbox.desktop import Desktop  # over X, whose library is an extra

@@ -13,8 +13,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.phone import Phone, PhoneConfig
 from tars_jax.sandbox.phone.adb import load_adbutils
-from tars_jax.sandbox.phone.adb_server import find_adb
-from tars_jax.sandbox.phone.shared_server import SHARED_SERVER
+from tars_jax.sandbox.phone.adb_server import SHARED_SERVER, find_adb
 from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.sandbox.tools.files import Files

@@ -71,11 +71,11 @@ class RemoteGuest:
         return Kernel(self.machine, **{"python": self.machine.python, "kind": "python", **settings, "programs": folder})
 
     def shell(self, kind: str = "powershell", **settings: Any) -> LineShell:
-        """Its commands keep what those before have left. Use as an async context manager."""
+        """A shell whose commands keep what those before have left. Use as an async context manager."""
         return LineShell(self.machine, kind, **settings)
 
     async def screenshot(self) -> Screenshot:
-        """What its screen shows now. Raises GuestError where it has none."""
+        """Its screen as it is now. Raises GuestError where it has none."""
         first, pixels = await self.client.call("screen", top=0, rows=1)
         width, height = int(first["width"]), int(first["height"])
         if not (0 < width <= 16384 and 0 < height <= 16384 and len(pixels) == 4 * width):

@@ -22,7 +22,7 @@ class SavedParts:
 
     @property
     def bytes(self) -> int:
-        """That it takes on this machine's disk."""
+        """Bytes that it takes on this machine's disk."""
         return self.saved.bytes
 
     async def open(self) -> EquippedComputer:
@@ -40,7 +40,7 @@ class SavedParts:
 
 
 async def save_parts(equipped: EquippedComputer) -> SavedParts:
-    """This moment of it; programs stand still for that long.
+    """Saves this moment of the computer; programs stand still for that long.
 
     Raises InputError for a computer with more than a shell and a desktop, and where programs cannot be copied live;
     SandboxFailure.

@@ -12,7 +12,7 @@ Send = Callable[[dict[str, Any], bytes | bytearray], None]
 
 
 class CallError(Exception):
-    """What a call asked for cannot be. `code`: "input" for a call that makes no sense, or the name of an errno."""
+    """A call that cannot be carried out. `code`: "input" for a call that makes no sense, or the name of an errno."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -87,7 +87,7 @@ class Call:
         return value
 
     def check_read(self, *names: str) -> None:
-        """That there are no arguments but these."""
+        """Checks that there are no arguments but those that were read."""
         if unknown := sorted(self._arguments.keys() - set(names)):
             raise CallError(
                 "input", f"an argument of {self.name} must be one of {', '.join(names)}; got {unknown[0]!r}"

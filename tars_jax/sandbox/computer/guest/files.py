@@ -52,7 +52,7 @@ class GuestFiles:
 
     @in_thread
     def call_stat(self, call: Call) -> Answer:
-        """Of what a link leads to; of the link where it leads nowhere."""
+        """Answers with the state of what a link leads to; of the link where it leads nowhere."""
         call.check_read("root", "path")
         root, path = call.text("root", "/"), call.text("path")
         try:
@@ -145,7 +145,7 @@ class GuestFiles:
 
     @in_thread
     def call_make_folder(self, call: Call) -> Answer:
-        """With the folders above it. One that is there is fine."""
+        """Makes a folder and those above it. One that is there is fine."""
         call.check_read("root", "path")
         root, path = call.text("root", "/"), call.text("path")
         missing: list[str] = []
@@ -176,7 +176,7 @@ class GuestFiles:
 
     @in_thread
     def call_move(self, call: Call) -> Answer:
-        """What is at the other place is replaced, as far as rename(2) does that."""
+        """Moves a file or folder; what is at the other place is replaced, as far as rename(2) does that."""
         call.check_read("root", "path", "to")
         root, path, to = call.text("root", "/"), call.text("path"), call.text("to")
         with _parent(root, path) as (folder, name), _parent(root, to) as (other, new):

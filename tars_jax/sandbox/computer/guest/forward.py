@@ -60,7 +60,7 @@ class Forward:
         self.say(number, CLOSED)
 
     def read(self) -> None:
-        """What the outside says, until it says no more."""
+        """Reads frames from the outside until they end."""
         with os.fdopen(self._source, "rb") as stream:
             while len(head := stream.read(HEAD.size)) == HEAD.size:
                 number, kind, size = HEAD.unpack(head)

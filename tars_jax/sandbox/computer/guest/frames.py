@@ -21,7 +21,7 @@ PIECE = 4 << 20  # what one call reads or writes of a file
 
 
 class FrameError(Exception):
-    """What follows on the connection cannot be read: it must be closed."""
+    """A frame that cannot be read: the connection must be closed."""
 
 
 def pack(message: dict[str, Any], data: bytes | bytearray | memoryview = b"") -> bytes:
@@ -73,7 +73,7 @@ class FrameReader:
         return frames
 
     def rest(self) -> bytes:
-        """What came behind the last whole frame; the stream is then empty."""
+        """Bytes behind the last whole frame; the stream is then empty."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         return rest

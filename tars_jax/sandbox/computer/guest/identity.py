@@ -28,7 +28,7 @@ class Identity:
     environment: Mapping[str, str] = field(default_factory=dict)  # of every program
 
     def drop(self) -> None:
-        """For the calling thread alone: files are opened and made as the user, without root's rights."""
+        """Drops rights of the calling thread alone: files are opened and made as the user, without root's rights."""
         if self.user is not None and self.group is not None:
             _use_rights_of(self.user, self.group)
 
@@ -43,7 +43,7 @@ class Identity:
                 _use_rights_of(*own)
 
     def of_programs(self) -> dict[str, object]:
-        """How subprocess.Popen starts a program of the user."""
+        """Arguments by which subprocess.Popen starts a program of the user."""
         if self.user is None:
             return {}
         return {"user": self.user, "group": self.group, "extra_groups": []}
@@ -61,7 +61,8 @@ def _use_rights_of(user: int, group: int) -> None:
 
 
 class OomScoreAdj:
-    """What is killed first where memory ends: programs that are started within `with`, not the guest."""
+    """The kernel's oom_score_adj: where memory ends, programs that are started within `with` are killed before the
+    guest."""
 
     def __init__(self) -> None:
         self._score: int | None = None
@@ -96,7 +97,7 @@ def end_with(owner: int) -> None:
 
 
 def identity(user: str, home: str) -> Identity:
-    """From "UID:GID", or "" for the guest's own user. Takes the token out of the variables."""
+    """The identity from "UID:GID", or "" for the guest's own user. Takes the token out of the variables."""
     environment = {name: value for name, value in os.environ.items() if name != TOKEN}
     uid, _, gid = user.partition(":")
     own = not user or int(uid) == os.geteuid()

@@ -80,7 +80,8 @@ def main() -> None:
 
 
 def records(kind: str, content: Any) -> Iterator[dict[str, Any]]:
-    """What a message of the kernel says to the host, in its order. Raises TypeError and its like for what is none."""
+    """Lines for the host that a message of the kernel becomes, in order. Raises TypeError and its like for what is
+    none."""
     if kind == "stream":
         yield {"stream": {"stdout": "stdout", "stderr": "stderr"}[content["name"]], "text": text(content["text"])}
     elif kind in ("execute_result", "display_data"):

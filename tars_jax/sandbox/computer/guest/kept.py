@@ -23,12 +23,12 @@ class Ring:
             self.start += cut
 
     def skip(self, count: int) -> None:
-        """What follows comes `count` bytes behind what has come."""
+        """Skips bytes: what follows lies `count` bytes behind what has come."""
         self.start = self.end + count
         self._kept.clear()
 
     def read(self, offset: int, limit: int) -> tuple[int, bytes]:
-        """What is kept from a place on, and its true place: later than asked where the middle is gone."""
+        """Kept bytes from an offset on, and their true offset: later than asked where the middle is gone."""
         offset = min(max(offset, self.start), self.end)
         at = offset - self.start
         return offset, bytes(self._kept[at : at + limit])

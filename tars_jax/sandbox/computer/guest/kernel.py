@@ -51,7 +51,7 @@ class Channel:
 
 
 def write(out: int, message: dict[str, Any]) -> None:
-    """To a descriptor, whole."""
+    """Writes a message to a descriptor, whole."""
     for piece in _pieces(message):
         data = memoryview(json.dumps(piece).encode() + b"\n")
         while data:
@@ -69,7 +69,7 @@ def _pieces(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 class Capture(threading.Thread):
-    """What comes to a descriptor, from this process and from its children."""
+    """Capture of a descriptor: what this process and its children write to it."""
 
     def __init__(self, channel: Channel, descriptor: int, name: str) -> None:
         super().__init__(daemon=True)
@@ -195,7 +195,7 @@ def _shown(value: Any, way: str) -> Any:
 
 
 def keep_flushing() -> None:
-    """What a cell prints is seen while it runs, without a write for each line."""
+    """Flushes what a cell prints while it runs, without a write for each line."""
     while True:
         time.sleep(FLUSH_S)
         with contextlib.suppress(Exception):

@@ -1,4 +1,4 @@
-"""One thread that waits for descriptors, for moments, and for what other threads hand it.
+"""The loop: one thread that waits for descriptors, for moments, and for what other threads hand it.
 
 asyncio would do, but importing it takes longer than all the rest of a computer's start.
 """
@@ -76,7 +76,7 @@ class Loop:
         return timer
 
     def hand(self, run: Callable[[], None]) -> None:
-        """From any thread: to be called in the loop's."""
+        """Hands a function from any thread to the loop's."""
         self._handed.put(run)
         with contextlib.suppress(BlockingIOError):  # it is full, so the loop wakes anyway
             os.write(self.wake_write, b"\0")

@@ -1,4 +1,4 @@
-"""What IPython's cells may have besides Python, for kernel.py: !commands, and the magics that are carried out here.
+"""IPython's syntax besides Python, for kernel.py: !commands, and the magics that are carried out here.
 
 Any other magic is refused by its name. In what stands behind ! or a magic of a line, {expression} and $name are put in
 where they have a value, as IPython does.
@@ -76,7 +76,7 @@ def _filled(text: str) -> str:
 
 
 def system(command: str) -> int | None:
-    """Its exit status, unless that is 0."""
+    """Runs a command and returns its exit status, unless that is 0."""
     return subprocess.call(_filled(command), shell=True) or None
 
 

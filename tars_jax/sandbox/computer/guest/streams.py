@@ -69,7 +69,7 @@ class GuestStream:
         self.attach(host, first)
 
     def attach(self, host: socket.socket, first: bytes) -> None:
-        """Another host, in the place of the one before."""
+        """Attaches another host in the place of the one before."""
         self._leave()
         host.setblocking(False)
         self._host = host
@@ -91,7 +91,7 @@ class GuestStream:
         self._inside.close()
 
     def end_with_host(self) -> None:
-        """It is kept no more: what the inside has said may still be heard."""
+        """Ends the stream with its host: what the inside has said may still be heard."""
         self._kept = False
         if self._host is None:
             self.close()
@@ -137,7 +137,8 @@ class Streams:
         self.open = 0  # that have a host
 
     def call_connect(self, call: Call, take: Take) -> None:
-        """To a port of the inside, or the path of a socket there. After the answer the connection is the stream."""
+        """Connects to a port of the inside, or the path of a socket there. After the answer the connection is the
+        stream."""
         call.check_read("port", "path")
         path = call.text("path", "")
         port = 0 if path else call.whole("port", least=1, most=65535)
@@ -189,7 +190,7 @@ class Streams:
             self._processes.on_end(pid, lambda _: self._kept.pop(pid).end_with_host())
 
     def call_attach(self, call: Call, take: Take) -> None:
-        """To a program that `pipe` has started as `kept`; whoever was connected to it is so no more."""
+        """Attaches to a program that `pipe` has started as `kept`, in the place of whoever was connected to it."""
         call.check_read("process")
         pid = call.whole("process")
         if (stream := self._kept.get(pid)) is None:

@@ -78,7 +78,7 @@ class Terminal:
             answer()
 
     def _ended(self, status: int) -> None:
-        """What holds the terminal besides the first process is hung up on, as when a window is closed."""
+        """Hangs up on processes that hold the terminal besides the first, as when a window is closed."""
         if self._open:  # the descriptor may be another's by now
             self._read(LAST_READS)
         self.status = status
@@ -145,7 +145,8 @@ class Terminal:
         return None
 
     def signal(self, number: int) -> int | None:
-        """To the group in the foreground, which it returns. A key would be read by a program that takes them raw."""
+        """Sends a signal to the group in the foreground, and returns that. A key would be read by a program that takes
+        them raw."""
         group = self.foreground()
         if group:
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -136,7 +136,7 @@ class Watches:
         call.answer({"watch": number})
 
     def call_changes(self, call: Call) -> None:
-        """What has changed since the last time that this was asked, as soon as there is something."""
+        """Answers with the changes since the last call, as soon as there are any."""
         call.check_read("watch", "timeout_s")
         watch = self._of(call)
         seconds = call.number("timeout_s", 0.0)

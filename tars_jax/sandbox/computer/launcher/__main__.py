@@ -39,8 +39,8 @@ from tars_jax.sandbox.computer.launcher.adoption import Adoption
 from tars_jax.sandbox.computer.launcher.criu import become_criu
 from tars_jax.sandbox.computer.launcher.first_process import READY, become, become_command
 from tars_jax.sandbox.computer.launcher.gvisor import become_gvisor
+from tars_jax.sandbox.computer.launcher.privileges import bound_terminals
 from tars_jax.sandbox.computer.launcher.removing import remove_tree
-from tars_jax.sandbox.computer.launcher.terminals import bound_terminals
 
 NAMESPACES = (
     syscalls.CLONE_NEWPID | syscalls.CLONE_NEWNS | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWNET

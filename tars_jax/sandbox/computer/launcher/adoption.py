@@ -1,4 +1,4 @@
-"""What lets containers outlive their owner: how long each waits for another one, and who that is.
+"""Adoption of containers that outlive their owner: how long each waits for another one, and who that is.
 
 The new owner connects to RUN_FOLDER/control, says {"secret": TEXT} and hears one line, {"adopted": [CONTAINER, ...]},
 each with its "plan", its "pid" (0: it has ended, with "status") and "disk", the place of its disk's descriptor among

@@ -14,7 +14,7 @@ NETWORK = 3  # the descriptor of the network namespace that restored processes g
 
 
 def become_criu(plan: dict[str, Any], report: int, permission: int, ready: bytes) -> None:
-    """From the fork to CRIU's program (checkpoints.py writes the plan). Returns only by exceptions.
+    """Becomes CRIU's program after the fork (checkpoints.py writes the plan). Returns only by exceptions.
 
     To restore, the plan is a container's, too: this process makes its root and network, and the restored processes
     stay in its control groups.

@@ -10,11 +10,11 @@ import stat
 from typing import Any
 
 from tars_jax.sandbox.computer.launcher import syscalls
-from tars_jax.sandbox.computer.launcher.local_changes import keep_mended
+from tars_jax.sandbox.computer.launcher.local_changes import keep_local_changes
 from tars_jax.sandbox.computer.launcher.mapping import map_mount, mapping, show_as
 from tars_jax.sandbox.computer.launcher.mount_points import make_real, remove_link
+from tars_jax.sandbox.computer.launcher.privileges import OPTIONS
 from tars_jax.sandbox.computer.launcher.syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REC
-from tars_jax.sandbox.computer.launcher.terminals import OPTIONS
 
 DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
 LINKS = {
@@ -57,7 +57,8 @@ def enter_root(plan: dict[str, Any]) -> int:
 
 
 def _make_places(plan: dict[str, Any], root: str) -> None:
-    """What is mounted or made below is where its path says, and nowhere on this machine (mount_points.py)."""
+    """Makes the mount points below `root`: each is where its path says, and nowhere on this machine
+    (mount_points.py)."""
     make_real(root, [plan["run"]], plan["user"])
     folders = ["/proc", "/dev", *plan["system"]]
     if plan["listen"]:
@@ -188,7 +189,7 @@ def mount_for_root(plan: dict[str, Any], root: str, path: str, name: str) -> boo
     earlier = [*filter(os.path.isdir, layers), lower]
     if plan["system_restored"] and name == PROGRAMS_OF_ROOT[1] and earlier[0] == layers[0]:
         earlier = [*earlier[1:], earlier[0]]  # below all others it takes nothing away and covers nothing
-        keep_mended(layers[0], f"{disk}/upper", earlier[:-1], user)
+        keep_local_changes(layers[0], f"{disk}/upper", earlier[:-1], user)
     _mount_overlay(root + path, earlier, disk, plan)
     return True
 
@@ -232,7 +233,8 @@ def _bind(host: str, place: str) -> None:
 
 
 def _place(root: str, inside: str, *, is_folder: bool) -> str:
-    """Where a bind is mounted; made where it is not there. `inside` has no links and no dots (root.py looks)."""
+    """The place where a bind is mounted; made where it is not there. `inside` has no links and no dots (root.py
+    looks)."""
     place = root + inside
     if is_folder:
         os.makedirs(place, exist_ok=True)

@@ -82,9 +82,8 @@ def reserve(log: int) -> None:
 
 
 def keep(descriptors: Sequence[int], report: int) -> None:
-    """These are descriptors 0, 1, ... of the program that follows, which has no other but `report`, and no handlers of
-    signals.
-    """
+    """Makes these descriptors 0, 1, ... of the program that follows, which has no other but `report`, and no handlers
+    of signals."""
     kept = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 100) for descriptor in descriptors]  # out of the way
     for number, descriptor in enumerate(kept):
         os.dup2(descriptor, number)

@@ -12,7 +12,7 @@ from tars_jax.sandbox.computer.launcher.first_process import READY, join, keep, 
 
 
 def become_gvisor(plan: dict[str, Any], report: int, permission: int) -> None:
-    """From the fork to runsc (../gvisor.py writes the plan). Returns only by exceptions.
+    """Becomes runsc after the fork (../gvisor.py writes the plan). Returns only by exceptions.
 
     runsc has its sandbox killed when it ends itself, however that comes.
     """

@@ -1,4 +1,4 @@
-"""What was changed below /usr/local stays changed where the system's programs are restored.
+"""Changes below /usr/local, which stay where the system's programs are restored.
 
 There lie a task's own programs and settings, which may be what was to be mended. Two things there are the system's all
 the same: names that are found before a program of the system, and libraries, which programs load.
@@ -15,7 +15,7 @@ LOCAL, LIBRARIES, PROGRAMS = "local", "lib", ("bin", "sbin")
 MOST_BYTES = 256 << 20
 
 
-def keep_mended(left: str, upper: str, system: Sequence[str], user: int) -> None:
+def keep_local_changes(left: str, upper: str, system: Sequence[str], user: int) -> None:
     """Copies what a layer has below `local` into the upper layer of a restored system, before that is mounted.
 
     left: the layer that was left, whose files nobody changes now. system: folders that hold `bin` and `sbin`. No link

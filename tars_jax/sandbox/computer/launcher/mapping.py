@@ -55,7 +55,7 @@ def mapping(on_disk: int, shown: int) -> int:
 
 
 def map_mount(place: str, namespace: int) -> None:
-    """What is mounted at a place shows its files by a mapping from then on. Raises OSError."""
+    """Makes a mount show its files by a mapping of users from then on. Raises OSError."""
     tree = syscalls.open_tree(place)
     try:
         syscalls.unmount(place)

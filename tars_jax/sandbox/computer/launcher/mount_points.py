@@ -1,4 +1,4 @@
-"""Where the host mounts and makes things in a container's root, before any program of it runs.
+"""Mount points in a container's root, made by the host before any program of it runs.
 
 The files may be a snapshot of a container whose programs could change them, root's above all: a link in such a place
 would lead the host to its own files.

@@ -25,7 +25,7 @@ from tars_jax.sandbox.desktop.desktop import Desktop
 from tars_jax.sandbox.desktop.osworld.bodies import form_of, object_of, refusal, text_of
 from tars_jax.sandbox.desktop.osworld.commands import MOST_OUTPUT, CommandFailed, Commands
 from tars_jax.sandbox.desktop.osworld.recording import ScreenRecording
-from tars_jax.sandbox.desktop.windows import Window
+from tars_jax.sandbox.desktop.windows import WindowInfo
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.text import outputs
 
@@ -248,7 +248,7 @@ class Guest:
         await work(found.id)
         return PlainTextResponse("done")
 
-    async def _window(self, name: str, *, strict: bool, by_class: bool) -> Window | None:
+    async def _window(self, name: str, *, strict: bool, by_class: bool) -> WindowInfo | None:
         for window in await self._desktop.windows():
             words = window.app if by_class else (window.title,)
             if any(name == word if strict else name.lower() in word.lower() for word in words):

@@ -1,4 +1,4 @@
-"""What requests to OSWorld's guest server say in their bodies, and how it answers that something is wrong."""
+"""Bodies of requests to OSWorld's guest server, and its answers to wrong ones."""
 
 from __future__ import annotations
 

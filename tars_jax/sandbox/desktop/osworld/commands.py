@@ -1,4 +1,4 @@
-"""What OSWorld's guest server does inside: programs run to their end, files and folders read and written."""
+"""Commands of OSWorld's guest server inside: programs run to their end, files and folders read and written."""
 
 from __future__ import annotations
 

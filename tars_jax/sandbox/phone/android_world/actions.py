@@ -2,19 +2,21 @@
 
 The shapes and their meaning are those of `android_world/env/json_action.py` and `actuation.py`: scroll names what is
 to be seen and swipe where the finger goes (across: where it comes from); input_text ends with Enter; wait is one
-second; status and answer leave the phone alone. An `index` counts the elements of the screen (`elements.py`).
+second; status and answer leave the phone alone. An `index` counts the elements of the screen,
+as `uiautomator dump` lists them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import re
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.json_fields import is_text, shown
-from tars_jax.sandbox.phone.android_world.elements import element_bounds
+from tars_jax.json_fields import is_text, short_repr
 from tars_jax.sandbox.phone.phone import Phone
 
 TYPES = (
@@ -26,11 +28,15 @@ MOST = 1 << 15  # of a coordinate or an index
 WAIT_SECONDS = 1.0
 FOCUS_SECONDS = 1.0  # between the click into a field and its text
 SCROLL_MS, SWIPE_MS = 300, 500
+DUMP = "/sdcard/window_dump.xml"
+BOUNDS = re.compile(r"\[(-?\d+),(-?\d+)\]\[(-?\d+),(-?\d+)\]")
+MOST_BYTES = 8 << 20
+Bounds = tuple[int, int, int, int]
 
 
 @dataclasses.dataclass(frozen=True)
 class AndroidWorldAction:
-    """One action. Raises InputError for what AndroidWorld refuses, too."""
+    """An action of AndroidWorld. Raises InputError for what AndroidWorld refuses, too."""
 
     action_type: str
     index: int | None = None
@@ -45,13 +51,13 @@ class AndroidWorldAction:
 
     def __post_init__(self) -> None:
         if self.action_type not in TYPES:
-            raise InputError(f"action_type must be one of {', '.join(TYPES)}; got {shown(self.action_type)}")
+            raise InputError(f"action_type must be one of {', '.join(TYPES)}; got {short_repr(self.action_type)}")
         if self.index is not None and (self.x is not None or self.y is not None):
             raise InputError("an action must have index, or x and y; got both")
         if self.direction and self.direction not in DIRECTIONS:
-            raise InputError(f"direction must be one of {', '.join(DIRECTIONS)}; got {shown(self.direction)}")
+            raise InputError(f"direction must be one of {', '.join(DIRECTIONS)}; got {short_repr(self.direction)}")
         if self.keycode is not None and not self.keycode.startswith("KEYCODE_"):
-            raise InputError(f"keycode must begin with KEYCODE_; got {shown(self.keycode)}")
+            raise InputError(f"keycode must begin with KEYCODE_; got {short_repr(self.keycode)}")
 
     @property
     def points(self) -> bool:
@@ -68,7 +74,7 @@ def read_action(values: Mapping[str, Any]) -> AndroidWorldAction:
     """An action from JSON; numbers may be texts of numbers, and a text a number. Raises InputError."""
     for name in values:
         if name not in FIELDS:
-            raise InputError(f"an action must have no field but {', '.join(sorted(FIELDS))}; got {shown(name)}")
+            raise InputError(f"an action must have no field but {', '.join(sorted(FIELDS))}; got {short_repr(name)}")
     read = dict(values)
     for name in ("index", "x", "y"):
         if (value := values.get(name)) is not None:
@@ -77,9 +83,9 @@ def read_action(values: Mapping[str, Any]) -> AndroidWorldAction:
         read["text"] = str(text)
     for name in ("action_type", "text", "direction", "goal_status", "app_name", "keycode"):
         if read.get(name) is not None and not is_text(read[name]):
-            raise InputError(f"{name} must be text; got {shown(read[name])}")
+            raise InputError(f"{name} must be text; got {short_repr(read[name])}")
     if not isinstance(read.get("clear_text"), bool | None):
-        raise InputError(f"clear_text must be true or false; got {shown(read['clear_text'])}")
+        raise InputError(f"clear_text must be true or false; got {short_repr(read['clear_text'])}")
     return AndroidWorldAction(**{"action_type": "", **read})
 
 
@@ -89,7 +95,7 @@ def _whole(name: str, value: Any) -> int:
     except (TypeError, ValueError, OverflowError):
         number = -1.0
     if isinstance(value, bool) or not 0 <= number < MOST:  # NaN is neither
-        raise InputError(f"{name} must be a number from 0 to {MOST - 1}; got {shown(value)}")
+        raise InputError(f"{name} must be a number from 0 to {MOST - 1}; got {short_repr(value)}")
     return int(number)
 
 
@@ -169,3 +175,23 @@ async def _move(phone: Phone, action: AndroidWorldAction) -> None:
     start, end = ((x, y), ends[opposite]) if scrolls else swiped
     inside = [(min(place[0], width - 1), min(place[1], height - 1)) for place in (start, end)]
     await phone.drag(inside[0], inside[1], SCROLL_MS if scrolls else SWIPE_MS)
+
+
+async def element_bounds(phone: Phone) -> list[Bounds]:
+    """Left, top, right and bottom in pixels of each element, in the order of the dump. Raises InputError."""
+    result = await phone.shell("uiautomator", "dump", DUMP)
+    if result.status or "ERROR" in result.text:
+        raise InputError(f"the screen must be one that uiautomator can list; it said {result.text.strip()[:200]!r}")
+    return read_bounds(await phone.pull(DUMP))
+
+
+def read_bounds(xml: bytes) -> list[Bounds]:
+    """Like `element_bounds`, of a dump's XML. Entities are none of uiautomator's, and are refused."""
+    if len(xml) > MOST_BYTES or b"<!" in xml.replace(b"<!--", b""):
+        raise InputError("a dump of uiautomator must be plain XML of at most 8 MiB")
+    try:
+        nodes = ElementTree.fromstring(xml).iter("node")
+    except ElementTree.ParseError as error:
+        raise InputError(f"a dump of uiautomator must be whole XML; {error}") from error
+    found = (BOUNDS.fullmatch(node.get("bounds", "")) for node in nodes)
+    return [(int(match[1]), int(match[2]), int(match[3]), int(match[4])) for match in found if match]

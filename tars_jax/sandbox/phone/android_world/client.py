@@ -19,7 +19,7 @@ import httpx
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.json_fields import is_number, is_text, shown
+from tars_jax.json_fields import is_number, is_text, short_repr
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.client import is_repeatable
 
@@ -39,7 +39,7 @@ class RequestRefused(Exception):
 
 
 class AndroidWorldClient:
-    """One server. Methods block; each may raise SandboxFailure and Refused.
+    """A client of one server. Methods block; each may raise SandboxFailure and Refused.
 
     Args:
       address: http://HOST:PORT, where its /health is.
@@ -62,19 +62,19 @@ class AndroidWorldClient:
         self._http.close()
 
     def check(self) -> None:
-        """That it is there and has a device."""
+        """Checks that the server is there and has a device."""
         self._succeeded("/health", self._get("/health"))
 
     def task_types(self) -> list[str]:
         names = self._get("/suite/task_list", max_index=-1).get("task_list")
         if not isinstance(names, list) or not all(is_text(name) and re.fullmatch(r"\w{1,200}", name) for name in names):
-            raise self._other(f"/suite/task_list gives {shown(names)}")
+            raise self._other(f"/suite/task_list gives {short_repr(names)}")
         return names
 
     def instances(self, task_type: str) -> int:
         length = self._get("/suite/task_length", task_type=task_type).get("length")
         if type(length) is not int or length < 0:
-            raise self._other(f"/suite/task_length gives {shown(length)}")
+            raise self._other(f"/suite/task_length gives {short_repr(length)}")
         return length
 
     def reinitialize(self, combinations: int, seed: int, family: str) -> None:
@@ -87,7 +87,7 @@ class AndroidWorldClient:
     def goal(self, task_type: str, index: int) -> str:
         goal = self._get("/task/goal", task_type=task_type, task_idx=index).get("goal")
         if not is_text(goal) or not goal:
-            raise self._other(f"/task/goal gives {shown(goal)}")
+            raise self._other(f"/task/goal gives {short_repr(goal)}")
         return str(goal)
 
     def initialize(self, task_type: str, index: int) -> None:
@@ -101,15 +101,15 @@ class AndroidWorldClient:
         said = self._get("/task/score", task_type=task_type, task_idx=index).get("score")
         score = float(said) if said is not None and (isinstance(said, bool) or is_number(said)) else -1.0
         if not 0 <= score <= 1:
-            raise self._other(f"/task/score gives {shown(said)}")
+            raise self._other(f"/task/score gives {short_repr(said)}")
         return score
 
     def reset(self) -> None:
-        """To the home screen; the last answer is forgotten."""
+        """Resets to the home screen; the last answer is forgotten."""
         self._post("/reset", go_home=True)
 
     def act(self, action: Mapping[str, Any]) -> None:
-        """One of AndroidWorld's actions; it is never sent twice."""
+        """Carries out one of AndroidWorld's actions; it is never sent twice."""
         self._post("/execute_action", json=dict(action))
 
     def screenshot(self) -> np.ndarray:
@@ -125,7 +125,7 @@ class AndroidWorldClient:
     def _succeeded(self, path: str, said: Mapping[str, Any]) -> None:
         """A server may say of an error that it answers well (200)."""
         if said.get("status") != "success":
-            raise self._other(f"{path} says {shown(dict(said))}")
+            raise self._other(f"{path} says {short_repr(dict(said))}")
 
     def _object(self, path: str, response: httpx.Response) -> dict[str, Any]:
         try:
@@ -202,7 +202,7 @@ class AndroidWorldClient:
             said = said.get("detail", said) if isinstance(said, dict) else said
         except (ValueError, RecursionError):
             said = response.text
-        about = f"{self.address}{path} said {response.status_code}: {shown(said)}"
+        about = f"{self.address}{path} said {response.status_code}: {short_repr(said)}"
         if response.status_code in (400, 422, 500):
             raise RequestRefused(about, broke=response.status_code == 500)
         raise SandboxFailure("service", about)
@@ -214,7 +214,7 @@ class AndroidWorldClient:
 def check_address(address: str) -> str:
     """Without what stands at its end. Raises InputError for what is no address of a server."""
     if not re.fullmatch(r"https?://[\w.\-\[\]:]+(/[\w./-]*)?", address):
-        raise InputError(f"an AndroidWorld server must be http://HOST:PORT; got {shown(address)}")
+        raise InputError(f"an AndroidWorld server must be http://HOST:PORT; got {short_repr(address)}")
     return address.rstrip("/")
 
 

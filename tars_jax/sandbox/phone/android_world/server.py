@@ -1,14 +1,16 @@
 """AndroidWorld's HTTP server (`server/android_server.py`): its client drives a phone of ours as it drives an emulator.
 
 Errors have FastAPI's form, {"detail": ...}: 422 for a parameter that is missing or no value of its type, 400 for an
-action or a task that there is not, and 503 with the `kind` of a SandboxFailure, which is no score.
+action or a task that there is not, and 503 with the `kind` of a SandboxFailure, which is no score. Tasks are offered
+by type, each with several instances (`PhoneTask`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from starlette.applications import Starlette
@@ -20,7 +22,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tars_jax import InputError
 from tars_jax.sandbox.phone.android_world.actions import perform, read_action
-from tars_jax.sandbox.phone.android_world.suite import MakeSuite, PhoneTask, PreparedPhone, Suite
 from tars_jax.sandbox.phone.failures import SandboxFailure
 from tars_jax.sandbox.phone.phone import Phone
 from tars_jax.web.protocol import RequestError
@@ -235,3 +236,37 @@ def _integer(request: Request, name: str, default: int | None = None) -> int:
 
 def _named(request: Request) -> str:
     return f"{request.query_params['task_type']} {request.query_params['task_idx']}"
+
+
+@dataclasses.dataclass
+class PreparedPhone:
+    """The phone as a task prepares and verifies it."""
+
+    phone: Phone
+    answer: str = ""  # the text of the last `answer` action; AndroidWorld's interaction_cache
+
+
+class PhoneTask(Protocol):
+    """One instance of a task."""
+
+    @property
+    def goal(self) -> str:
+        """The instruction that the agent is given."""
+        ...
+
+    @property
+    def template(self) -> str:
+        """The goal with the names of its parameters in it."""
+        ...
+
+    async def initialize_task(self, environment: PreparedPhone) -> None: ...
+
+    async def tear_down(self, environment: PreparedPhone) -> None: ...
+
+    async def is_successful(self, environment: PreparedPhone) -> float:
+        """0..1, read from the phone's state. Raises SandboxFailure where that cannot be read: no score."""
+        ...
+
+
+Suite = Mapping[str, Sequence[PhoneTask]]
+MakeSuite = Callable[[int, int], Suite]  # takes instances per type, and a seed

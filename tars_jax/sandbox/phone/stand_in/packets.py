@@ -16,7 +16,7 @@ HEAD = struct.Struct("<6I")
 
 
 class BadPacket(Exception):
-    """What came is no packet of ADB's; the connection cannot go on."""
+    """Bytes that are no packet of ADB's; the connection cannot go on."""
 
 
 @dataclasses.dataclass(frozen=True)

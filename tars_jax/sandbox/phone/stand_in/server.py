@@ -51,7 +51,7 @@ class StandIn:
 
     @property
     def serial(self) -> str:
-        """Its name among adb's devices, and what `adb connect` takes."""
+        """Its serial among adb's devices, which `adb connect` takes."""
         return f"{self._host}:{self.port}"
 
     def __enter__(self) -> Self:
@@ -61,7 +61,7 @@ class StandIn:
         self.close()
 
     def call(self, function: Callable[[StandInDevice], T]) -> T:
-        """What a function of the device gives, between two commands. For verifiers in this process."""
+        """The result of a function of the device, called between two commands. For verifiers in this process."""
 
         async def work() -> T:
             return function(self.device)

@@ -91,7 +91,7 @@ def _double(line: str, at: int, status: int) -> tuple[str, int]:
 
 @dataclasses.dataclass(frozen=True)
 class Line(CommandOutput):
-    """What the commands of a line wrote, and the status of the last one."""
+    """A line of commands: their output, and the status of the last one."""
 
     shown: bytes = b""  # to either, command by command, as a terminal shows it
 

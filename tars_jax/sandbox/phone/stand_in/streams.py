@@ -48,7 +48,7 @@ class AdbStream:
         self.task: asyncio.Task[None] | None = None
 
     async def read(self) -> bytes:
-        """What has come; b"" once the other side has closed."""
+        """Bytes that have come; b"" once the other side has closed."""
         if self._rest:
             data, self._rest = self._rest, b""
             return data

@@ -123,7 +123,7 @@ def make_app(
                 "jupyter": JupyterMount, **(mounts or {}),
             }  # fmt: skip
             gateway = Gateway(kind.sessions, config, access, known)
-    return ServiceAdmission(app, config, gateway)
+    return ServiceLimits(app, config, gateway)
 
 
 def live_page(name: str) -> Response:
@@ -152,7 +152,7 @@ def _screen(assets: Path | None) -> dict[str, SessionMount]:
     return {"desktop": screen_mount(assets)}
 
 
-class ServiceAdmission:
+class ServiceLimits:
     """An ASGI application around another one: foreign names, large and slow bodies stay outside."""
 
     def __init__(self, app: ASGIApp, config: ServiceConfig, gateway: SessionPaths | None) -> None:

@@ -17,7 +17,7 @@ from tars_jax.sandbox.service.config import ServiceConfig
 from tars_jax.sandbox.service.errors import HELD, LONGEST_KEY, typed_errors
 from tars_jax.sandbox.service.kinds import Kind
 from tars_jax.sandbox.sessions.leased_session import LeasedSession
-from tars_jax.web.protocol import Fields, RequestError, from_json, to_json
+from tars_jax.web.protocol import RequestError, RequestFields, from_json, to_json
 from tars_jax.web.responses import EventStream, JsonResponse, read_json
 
 MOST_CALLS = 64  # of one WebSocket that are under way
@@ -48,9 +48,9 @@ class CallRoutes:
     async def call(self, request: Request) -> Response:
         """{call: {call: NAME, ...}, idempotency_key?, person?} -> the answer, as the kind gives it"""
         session = self._access.session(request)
-        return JsonResponse(await self._answer(session, Fields(await read_json(request))))
+        return JsonResponse(await self._answer(session, RequestFields(await read_json(request))))
 
-    async def _answer(self, session: LeasedSession, fields: Fields) -> dict[str, Any]:
+    async def _answer(self, session: LeasedSession, fields: RequestFields) -> dict[str, Any]:
         value, idempotency_key, person = (
             fields.value("call"),
             fields.optional_text("idempotency_key", LONGEST_KEY),
@@ -63,7 +63,7 @@ class CallRoutes:
             return await self._kinds[session.kind].call(session, value, idempotency_key=idempotency_key, person=person)
 
     async def calls(self, socket: WebSocket) -> None:
-        """The same over a WebSocket, many at once.
+        """Calls over a WebSocket, many at once.
 
         Each is {id, call, idempotency_key?, person?} -> {id, ok} or {id, error}.
         """
@@ -98,7 +98,7 @@ class CallRoutes:
         number: Any = None
         try:
             given = from_json(text.encode(errors="replace"))
-            fields = Fields(given)
+            fields = RequestFields(given)
             number = fields.value("id")
             if type(number) not in (int, str):
                 raise fields.error("id", "a number or text")
@@ -136,7 +136,7 @@ class CallRoutes:
     async def person(self, request: Request) -> Response:
         """{holds: true} takes the session over: calls wait. {holds: false} gives it back."""
         session = self._access.session(request)
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         if fields.value("holds") is None:
             raise fields.error("holds", "true or false")
         holds = fields.flag("holds")

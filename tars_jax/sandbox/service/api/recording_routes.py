@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import IO
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tars_jax.sandbox.service.access import Access
-from tars_jax.sandbox.service.api.zip_files import packed, pieces
 from tars_jax.sandbox.service.errors import typed_errors
 from tars_jax.sandbox.service.kinds import Kind, Recorded
 from tars_jax.web.protocol import RequestError
 from tars_jax.web.responses import JsonResponse
 
 MOST_LINES = 1000  # of one answer
+PIECE = 1 << 20  # bytes that are in memory
 
 
 class RecordingRoutes:
@@ -23,7 +26,7 @@ class RecordingRoutes:
         self._kinds, self._access = kinds, access
 
     async def begin(self, request: Request) -> Response:
-        """From now on. Twice is once."""
+        """Records from now on. Twice is once."""
         session = self._access.session(request)
         with typed_errors():
             self._kinds[session.kind].record(session)
@@ -68,3 +71,20 @@ def _number(given: str, name: str) -> int:
     if not (given.isascii() and given.isdecimal()) or len(given) > 9:
         raise RequestError(f"{name} must be the number of a call; got {given[:80]!r}", name)
     return int(given)
+
+
+async def packed(pack: Callable[[IO[bytes]], None]) -> IO[bytes]:
+    """The packed file on the disk, open at its end: a long recording is larger than what a service may hold in
+    memory."""
+    with contextlib.ExitStack() as unless_packed:
+        file = unless_packed.enter_context(tempfile.TemporaryFile())
+        await asyncio.to_thread(pack, file)
+        unless_packed.pop_all()
+    return file
+
+
+async def pieces(file: IO[bytes]) -> AsyncIterator[bytes]:
+    with file:
+        file.seek(0)
+        while piece := await asyncio.to_thread(file.read, PIECE):
+            yield piece

@@ -14,7 +14,7 @@ from tars_jax.sandbox.service.config import ServiceConfig
 from tars_jax.sandbox.service.errors import LONGEST_KEY, typed_errors
 from tars_jax.sandbox.service.kinds import Kind
 from tars_jax.sandbox.sessions.registry import AllSessions
-from tars_jax.web.protocol import Fields, busy
+from tars_jax.web.protocol import RequestFields, busy
 from tars_jax.web.responses import JsonResponse, read_json
 
 LOOK_S = 1.0  # that a list waits to learn what runs in its sessions
@@ -37,7 +37,7 @@ class SessionRoutes:
         """
         owner = self._access.owner(request)
         asked = await read_json(request)
-        fields = Fields(asked)
+        fields = RequestFields(asked)
         kind = self._kinds.get(fields.text("kind", next(iter(self._kinds))))
         if kind is None:
             raise fields.error("kind", f"one of {', '.join(self._kinds)}")
@@ -72,7 +72,7 @@ class SessionRoutes:
     async def renew(self, request: Request) -> Response:
         """{lease_seconds?} -> the session"""
         session = self._access.session(request)
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         given = fields.value("lease_seconds")
         seconds = fields.number("lease_seconds", 0.0, 0.1, self._kinds[session.kind].most_lease_s)
         fields.done()
@@ -97,7 +97,7 @@ class SessionRoutes:
 
 async def read_renewals(request: Request) -> list[str]:
     """The ids of a request for renewals. Raises RequestError."""
-    fields = Fields(await read_json(request))
+    fields = RequestFields(await read_json(request))
     ids = fields.array("ids", required=True)
     fields.done()
     if len(ids) > MOST_RENEWED or not all(isinstance(id, str) for id in ids):

@@ -142,7 +142,7 @@ def _error(error: Exception) -> dict[str, Any]:
 
 
 async def _told(value: dict[str, Any]) -> Any:
-    """What was answered. Raises what was raised, and SandboxFailure("restored") for a call that was under way."""
+    """The recorded answer. Raises what was raised, and SandboxFailure("restored") for a call that was under way."""
     if "answer" in value:
         return value["answer"]
     error = value.get("error")

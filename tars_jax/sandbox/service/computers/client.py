@@ -98,7 +98,8 @@ class RemoteComputer:
         return [self._client._computer(each) for each in opened["sessions"]]
 
     async def suspend(self) -> str:
-        """Its programs stand still until the next call, or `resume`: on "disk", or "paused" in memory."""
+        """Suspends the computer: its programs stand still until the next call, or `resume`: on "disk", or "paused" in
+        memory."""
         return (await self._request("POST", "suspend", {}))["suspended"]
 
     async def resume(self) -> None:
@@ -106,7 +107,7 @@ class RemoteComputer:
         await self._request("POST", "resume", {})
 
     async def record(self) -> None:
-        """What is called is recorded from now on."""
+        """Records calls from now on."""
         await self._request("POST", "recording", {})
 
     async def recording(self) -> bytes:
@@ -118,11 +119,11 @@ class RemoteComputer:
         return (await self._request("GET", f"recording/calls?after={after}", None))["calls"]
 
     async def state(self) -> dict[str, Any]:
-        """What the service tells of the session."""
+        """The session's state, as the service tells it."""
         return await self._client.request("GET", f"/v1/sessions/{self.id}")
 
     def port_address(self, port: int) -> str:
-        """Where what a program inside serves at a port is, for requests with `Authorization: Bearer` and the token."""
+        """The address of a port inside, for requests with `Authorization: Bearer` and the token."""
         return f"{self._client.address}/s/{self.id}/port/{port}/"
 
     async def close(self) -> None:

@@ -14,7 +14,7 @@ from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.desktop import DesktopConfig, Settle
 from tars_jax.sandbox.desktop.applications import INSTALL
 from tars_jax.sandbox.service.computers.part import SessionPart, Work, read_act
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 if TYPE_CHECKING:
     from tars_jax.sandbox.desktop import Desktop
@@ -78,7 +78,7 @@ class DesktopCalls(SessionPart):
         shown = await self.desktop.screenshot()
         return await asyncio.to_thread(lambda: shown.png)
 
-    def _act(self, fields: Fields) -> Work:
+    def _act(self, fields: RequestFields) -> Work:
         """{events, advance_ms?, settle?} -> {png, data: null}: as a page's call; time is real, and goes on by itself
 
         `settle`: {first_ms?, quiet_ms?, bound_ms?}, how long the effect is waited for.
@@ -95,7 +95,7 @@ class DesktopCalls(SessionPart):
 
         return work
 
-    def _screenshot(self, fields: Fields) -> Work:
+    def _screenshot(self, fields: RequestFields) -> Work:
         """{settle?} -> {png, data: null}"""
         settle = _settle(fields)
 
@@ -104,13 +104,13 @@ class DesktopCalls(SessionPart):
 
         return work
 
-    def _windows(self, fields: Fields) -> Work:
+    def _windows(self, fields: RequestFields) -> Work:
         async def work() -> Any:
             return {"windows": [dataclasses.asdict(window) for window in await self.desktop.windows()]}
 
         return work
 
-    def _launch(self, fields: Fields) -> Work:
+    def _launch(self, fields: RequestFields) -> Work:
         """{application, arguments?}: by its name in the menu (terminal, editor, ...), once it shows a window"""
         application, arguments = fields.text("application"), fields.array("arguments")
         if not all(isinstance(each, str) for each in arguments):
@@ -124,11 +124,11 @@ class DesktopCalls(SessionPart):
         return work
 
 
-def _settle(fields: Fields) -> Settle | None:
+def _settle(fields: RequestFields) -> Settle | None:
     """Reads how long to wait for a still screen. Raises RequestError, InputError."""
     if (value := fields.value("settle")) is None:
         return None
-    given, usual = Fields(value, "settle"), Settle()
+    given, usual = RequestFields(value, "settle"), Settle()
     times = {
         field.name: given.number(field.name, getattr(usual, field.name), 0.0, LONGEST_WAIT_MS)
         for field in dataclasses.fields(Settle)

@@ -9,7 +9,7 @@ from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.part import SessionPart, Work, as_json, data_of, seconds
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.search import FileQuery
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 LARGEST = 16 << 20  # bytes of a file in one answer; GET .../files gives larger ones
 MOST_ENTRIES = 10_000
@@ -25,7 +25,7 @@ class FileCalls(SessionPart):
             "edit": self._edit, "make_folder": self._make_folder, "remove": self._remove, "move": self._move,
         }  # fmt: skip
 
-    def _read(self, fields: Fields) -> Work:
+    def _read(self, fields: RequestFields) -> Work:
         """{path, offset?, limit?} -> {data} or {data_base64}, {size}"""
         path, offset = fields.text("path"), fields.integer("offset", 0, 0, 1 << 50) or 0
         limit = fields.integer("limit", LARGEST, 1, LARGEST) or LARGEST
@@ -37,7 +37,7 @@ class FileCalls(SessionPart):
 
         return work
 
-    def _write(self, fields: Fields) -> Work:
+    def _write(self, fields: RequestFields) -> Work:
         """{path, data or data_base64, new?, version?}; `version`: of the file that is replaced, as stat told it"""
         path, data = fields.text("path"), data_of(fields, "data")
         new, version = fields.flag("new"), fields.optional_text("version")
@@ -47,7 +47,7 @@ class FileCalls(SessionPart):
 
         return work
 
-    def _list(self, fields: Fields) -> Work:
+    def _list(self, fields: RequestFields) -> Work:
         path, depth = fields.text("path", "."), fields.integer("depth", 1, 1, 100) or 1
         limit = fields.integer("limit", MOST_ENTRIES, 1, MOST_ENTRIES) or 1
 
@@ -57,7 +57,7 @@ class FileCalls(SessionPart):
 
         return work
 
-    def _stat(self, fields: Fields) -> Work:
+    def _stat(self, fields: RequestFields) -> Work:
         path = fields.text("path")
 
         async def work() -> Any:
@@ -65,7 +65,7 @@ class FileCalls(SessionPart):
 
         return work
 
-    def _search(self, fields: Fields) -> Work:
+    def _search(self, fields: RequestFields) -> Work:
         """{path?, name?, pattern?, literal?, limit?, timeout_s?} -> {found: [{path, line, text}], whole}"""
         path, name, pattern = fields.text("path", "."), fields.text("name", ""), fields.text("pattern", "")
         literal, limit = fields.flag("literal"), fields.integer("limit", 1000, 1, 100_000) or 1
@@ -79,7 +79,7 @@ class FileCalls(SessionPart):
 
         return work
 
-    def _edit(self, fields: Fields) -> Work:
+    def _edit(self, fields: RequestFields) -> Work:
         """{path, old, new, all?} -> {replaced}: `old` must stand there once, or with `all` once or more"""
         path, old, new, every = fields.text("path"), fields.text("old"), fields.text("new"), fields.flag("all")
 
@@ -89,7 +89,7 @@ class FileCalls(SessionPart):
 
         return work
 
-    def _make_folder(self, fields: Fields) -> Work:
+    def _make_folder(self, fields: RequestFields) -> Work:
         path = fields.text("path")
 
         async def work() -> Any:
@@ -98,7 +98,7 @@ class FileCalls(SessionPart):
 
         return work
 
-    def _remove(self, fields: Fields) -> Work:
+    def _remove(self, fields: RequestFields) -> Work:
         path, every = fields.text("path"), fields.flag("all")
 
         async def work() -> Any:
@@ -107,7 +107,7 @@ class FileCalls(SessionPart):
 
         return work
 
-    def _move(self, fields: Fields) -> Work:
+    def _move(self, fields: RequestFields) -> Work:
         path, to = fields.text("path"), fields.text("to")
 
         async def work() -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.part import SessionPart, Work
-from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Answer, Toolbox
-from tars_jax.web.protocol import Fields
+from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Toolbox, ToolResult
+from tars_jax.web.protocol import RequestFields
 
 NAMES = tuple(name for name in FUNCTIONS if name not in NEEDS_PAGES)
 SEEN = 4000  # characters of what lists show
@@ -43,7 +43,7 @@ class FunctionCalls(SessionPart):
     async def close(self) -> None:
         await self._toolbox.__aexit__()
 
-    def _call(self, fields: Fields) -> Work:
+    def _call(self, fields: RequestFields) -> Work:
         """{function, arguments?} -> {text, images, failed}: `images` are PNG in base64"""
         name, arguments = fields.text("function"), fields.value("arguments")
         if name not in NAMES:
@@ -64,6 +64,6 @@ class FunctionCalls(SessionPart):
         return work
 
 
-def answer_to_json(answer: Answer) -> dict[str, Any]:
+def answer_to_json(answer: ToolResult) -> dict[str, Any]:
     images = [base64.b64encode(image).decode() for image in answer.images]
     return {"text": answer.text, "images": images, "failed": answer.failed}

@@ -10,7 +10,7 @@ from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.part import SessionPart, Work, name_of, seconds
 from tars_jax.sandbox.tools.kernels import KINDS, Kernel
 from tars_jax.sandbox.tools.named_sessions import NamedSessions
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 MOST_KERNELS = 16
 
@@ -52,7 +52,7 @@ class KernelCalls(SessionPart):
     async def close(self) -> None:
         await self._kernels.close()
 
-    def _run(self, fields: Fields) -> Work:
+    def _run(self, fields: RequestFields) -> Work:
         """{kernel?, kind?, code, timeout_s?} -> {output, result, error, images, timed_out, restarted}"""
         name, code, timeout_s = name_of(fields, "kernel"), fields.text("code"), seconds(fields, 120.0)
         kind = fields.text("kind", "auto")
@@ -73,7 +73,7 @@ class KernelCalls(SessionPart):
 
         return work
 
-    def _interrupt(self, fields: Fields) -> Work:
+    def _interrupt(self, fields: RequestFields) -> Work:
         name = name_of(fields, "kernel")
 
         async def work() -> Any:
@@ -83,7 +83,7 @@ class KernelCalls(SessionPart):
 
         return work
 
-    def _close(self, fields: Fields) -> Work:
+    def _close(self, fields: RequestFields) -> Work:
         name = name_of(fields, "kernel")
 
         async def work() -> Any:
@@ -94,7 +94,7 @@ class KernelCalls(SessionPart):
 
         return work
 
-    def _list(self, fields: Fields) -> Work:
+    def _list(self, fields: RequestFields) -> Work:
         async def work() -> Any:
             return {"kernels": [{"kernel": name, "kind": kernel.kind} for name, kernel in self._kernels.named.items()]}
 

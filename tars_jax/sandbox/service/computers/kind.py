@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import io
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from PIL import Image, ImageDraw, ImageFont
 from starlette.routing import BaseRoute, Route
 
 from tars_jax.sandbox.failures import Broken, SandboxFailure
 from tars_jax.sandbox.service.access import Access
-from tars_jax.sandbox.service.computers.pictures import terminal_picture
 from tars_jax.sandbox.service.computers.recording import SessionRecording
 from tars_jax.sandbox.service.computers.routes import ComputerRoutes
 from tars_jax.sandbox.service.computers.session import ComputerSession
@@ -20,7 +23,10 @@ from tars_jax.sandbox.service.config import Owner
 from tars_jax.sandbox.service.errors import typed_errors
 from tars_jax.sandbox.service.kinds import Opening
 from tars_jax.sandbox.sessions.leased_session import KeyedRequest
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
+
+WIDTH, HEIGHT, COLUMNS, ROWS = 640, 400, 76, 22
+PAPER, INK, FAINT = (16, 20, 27), (214, 222, 233), (110, 122, 140)
 
 
 class ComputersKind:
@@ -35,7 +41,7 @@ class ComputersKind:
     def running(self) -> ComputerSessions:
         return self.sessions
 
-    def opening(self, fields: Fields, owner: Owner, seconds: float) -> Opening:
+    def opening(self, fields: RequestFields, owner: Owner, seconds: float) -> Opening:
         """{parts?, memory_mib?, disk_mib?, ..., grace_seconds?, job_seconds?} or {snapshot, ...}"""
         snapshot = fields.optional_text("snapshot")
         with typed_errors():
@@ -43,7 +49,7 @@ class ComputersKind:
             if named is not None:  # what it does not say is as it was
                 usual = {**named.spec.to_json(), **{k: v for k, v in fields.values.items() if v is not None}}
                 fields.ignore(list(named.spec.to_json()))
-                spec = read_spec(Fields(usual))
+                spec = read_spec(RequestFields(usual))
             else:
                 spec = read_spec(fields)
 
@@ -96,3 +102,20 @@ class ComputersKind:
             "open": len(sessions), "lost": sessions.lost, "adopted": sessions.adopted, "collected": sessions.collected,
         }  # fmt: skip
         return {"computers": {**counts, "unavailable": sessions.unavailable or None}}
+
+
+@functools.lru_cache(maxsize=64)
+def terminal_picture(words: str) -> bytes:
+    """PNG of the last lines."""
+    lines = [
+        part for line in words.splitlines() for part in textwrap.wrap(line, COLUMNS, drop_whitespace=False) or [""]
+    ]
+    image = Image.new("RGB", (WIDTH, HEIGHT), PAPER)
+    draw = ImageDraw.Draw(image)
+    font = ImageFont.load_default(14)
+    for row, line in enumerate(lines[-ROWS:]):
+        printable = "".join(letter if letter.isprintable() else " " for letter in line)
+        draw.text((14, 12 + 17 * row), printable, fill=FAINT if line.startswith("$ ") else INK, font=font)
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()

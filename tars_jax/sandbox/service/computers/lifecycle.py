@@ -123,7 +123,7 @@ class ComputerLifecycle(LeasedSession):
             self._watching = asyncio.create_task(self._watch(computer))
 
     def place(self) -> dict[str, Any]:
-        """Where the computer is, for `go_on` of another process."""
+        """The computer's place, for `go_on` of another process."""
         place: dict[str, Any] = {"origin": self.origin, "paused": self.suspended == "paused"}
         if self._suspended_computer is not None:
             return {**place, "token": self._suspended_computer.token, "away": self._suspended_computer.to_json()}
@@ -135,14 +135,15 @@ class ComputerLifecycle(LeasedSession):
         return place
 
     def kept_ids(self) -> set[str]:
-        """What an isolation has to keep for it: its container, or its files while it is suspended."""
+        """Ids that an isolation has to keep for it: its container, or its files while it is suspended."""
         place = self.place()
         if "away" in place:
             return {f"suspended-{self.id}"}
         return {place["container"]} if "container" in place else set()
 
     async def suspend(self) -> str:
-        """Its programs stand still until the next call, or `resume`: on "disk", or "paused" in memory. Twice is once.
+        """Suspends the computer: its programs stand still until the next call, or `resume`: on "disk", or "paused" in
+        memory. Twice is once.
 
         Raises InputError while a call is under way, SandboxFailure; the computer then goes on.
         """
@@ -275,7 +276,8 @@ class ComputerLifecycle(LeasedSession):
                 self._on_end.remove(each)
 
     def has_expired(self) -> bool:
-        """As of any session, with the grace period behind the lease, and no program left running in the background."""
+        """Whether the lease has expired as of any session, the grace period behind it is over, and no program runs in
+        the background."""
         if self.under_way or self.held_by_person or self.seconds_left >= -self.spec.grace_s:
             return False
         return -self.seconds_left > self.spec.grace_s + self.spec.job_s or not self.jobs
@@ -298,7 +300,7 @@ class ComputerLifecycle(LeasedSession):
 
     @property
     def screen(self) -> DesktopCalls | PageCalls | PhoneCalls | None:
-        """What the session shows."""
+        """The part whose screen the session shows."""
         part = self.parts.get(self.spec.screen or "")
         return part if isinstance(part, DesktopCalls | PageCalls | PhoneCalls) else None
 
@@ -308,7 +310,7 @@ class ComputerLifecycle(LeasedSession):
         return part if isinstance(part, ToolCalls) else None
 
     async def look(self) -> None:
-        """At what runs and listens inside. Not on the event loop: a machine may take long to say it."""
+        """Looks at what runs and listens inside. Not on the event loop: a machine may take long to say it."""
         if self._computer is None or self.failure is not None or self._ended or self.suspended:
             self.jobs, self.ports = 0, []
             return

@@ -1,4 +1,4 @@
-"""Where the computers of a service come from: containers of this process. Others plug in with the same form."""
+"""Sources of a service's computers: containers of this process, and others that plug in with the same form."""
 
 from __future__ import annotations
 

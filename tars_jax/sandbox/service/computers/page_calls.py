@@ -20,7 +20,7 @@ from tars_jax.sandbox.computer.equipped.page import BLANK, ComputerPage
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.part import SessionPart, Work, read_act
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 SHOWS_MS = 100.0  # virtual, after an address was opened, where the call says no other time
 MOST_FILES = 100  # of a dialog
@@ -91,7 +91,7 @@ class PageCalls(SessionPart):
         return self._page
 
     async def _safely(self, work: Awaitable[Any]) -> Any:
-        """What comes of it. A page that fails is another one with the next call."""
+        """The result of work on the page. A page that fails is replaced with the next call."""
         try:
             return await work
         except SandboxFailure:
@@ -119,7 +119,7 @@ class PageCalls(SessionPart):
         data = {**shown.data, "url": self._url or "about:blank"}
         return {"png": base64.b64encode(png).decode(), "data": data, "restarted": restarted}
 
-    def _start(self, fields: Fields) -> Work:
+    def _start(self, fields: RequestFields) -> Work:
         """{seed} -> as `act`: the page as it is, at time 0"""
         seed = fields.integer("seed", 0, 0, 1 << 62) or 0
 
@@ -131,7 +131,7 @@ class PageCalls(SessionPart):
 
         return work
 
-    def _act(self, fields: Fields) -> Work:
+    def _act(self, fields: RequestFields) -> Work:
         """{events, advance_ms} -> {png, data: {title, url, dialog}, restarted}: as the call of a page"""
         events, advance_ms = read_act(
             fields, LONGEST_ADVANCE_MS, "a page of a computer tells its title and address alone"
@@ -144,7 +144,7 @@ class PageCalls(SessionPart):
 
         return work
 
-    def _screenshot(self, fields: Fields) -> Work:
+    def _screenshot(self, fields: RequestFields) -> Work:
         async def work() -> Any:
             async with self._turn:
                 await self._opened()
@@ -152,7 +152,7 @@ class PageCalls(SessionPart):
 
         return work
 
-    def _navigate(self, fields: Fields) -> Work:
+    def _navigate(self, fields: RequestFields) -> Work:
         """{address, advance_ms?} -> as `act`; an address of the computer, such as http://localhost:8000/"""
         address, shows_ms = fields.text("address"), _shows_ms(fields)
 
@@ -164,7 +164,7 @@ class PageCalls(SessionPart):
 
         return work
 
-    def _back(self, fields: Fields) -> Work:
+    def _back(self, fields: RequestFields) -> Work:
         """{advance_ms?} -> as `act`"""
         shows_ms = _shows_ms(fields)
 
@@ -176,7 +176,7 @@ class PageCalls(SessionPart):
 
         return work
 
-    def _choose_files(self, fields: Fields) -> Work:
+    def _choose_files(self, fields: RequestFields) -> Work:
         """{paths, advance_ms?} -> as `act`: answers the page's dialog with files of the computer"""
         paths, shows_ms = fields.array("paths", required=True), _shows_ms(fields)
         if not all(isinstance(path, str) for path in paths) or not len(paths) <= MOST_FILES:
@@ -192,7 +192,7 @@ class PageCalls(SessionPart):
 
         return work
 
-    def _downloads(self, fields: Fields) -> Work:
+    def _downloads(self, fields: RequestFields) -> Work:
         """-> {paths}: where in the computer what the page has downloaded lies"""
 
         async def work() -> Any:
@@ -204,6 +204,6 @@ class PageCalls(SessionPart):
         return work
 
 
-def _shows_ms(fields: Fields) -> float:
+def _shows_ms(fields: RequestFields) -> float:
     """Virtual milliseconds that pass behind what was done, so that it shows."""
     return fields.number("advance_ms", SHOWS_MS, 0.0, LONGEST_ADVANCE_MS)

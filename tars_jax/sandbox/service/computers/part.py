@@ -9,19 +9,18 @@ from typing import Any, TypeAlias
 
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.sessions.calls import MAX_EVENTS, event_from_json
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 Work: TypeAlias = Callable[[], Awaitable[Any]]
-Reader: TypeAlias = Callable[[Fields], Work]
+Reader: TypeAlias = Callable[[RequestFields], Work]
 LONGEST_S = 3600.0  # that one call may wait
 MAIN = "main"  # the shell or the kernel that is there without being opened
 NAME = 64  # characters of another one's name
 
 
 class SessionPart:
-    """What a session is made of, and a `Part` of a computer (computer/part.py): here is what one has that keeps nothing
-    open. Others of the same form can be plugged in: see parts.py.
-    """
+    """A part of a session, and a `Part` of a computer (computer/part.py); this base class keeps nothing open. Others of
+    the same form can be plugged in: see parts.py."""
 
     calls: Mapping[str, Reader]
     """By name. A reader takes the call's fields, and gives the work that answers with JSON.
@@ -35,7 +34,7 @@ class SessionPart:
         return set()
 
     def words(self) -> str:
-        """What was seen last, for a list that has no picture; empty: nothing yet."""
+        """The last words that were seen, for a list that has no picture; empty: nothing yet."""
         return ""
 
     def snapshot(self) -> Any:
@@ -43,16 +42,16 @@ class SessionPart:
         return None
 
     async def detach(self) -> None:
-        """Nothing connects it with the inside. Raises InputError while one is used."""
+        """Detaches the part: nothing connects it with the inside. Raises InputError while one is used."""
 
     async def attach(self) -> None:
-        """With the next call."""
+        """Does nothing: the part attaches with the next call."""
 
     async def close(self) -> None:
         """Closes the part; a second call does nothing."""
 
 
-def name_of(fields: Fields, kind: str) -> str:
+def name_of(fields: RequestFields, kind: str) -> str:
     """Of the shell or the kernel that a call is for."""
     name = fields.text(kind, MAIN)
     if not 0 < len(name) <= NAME:
@@ -60,11 +59,11 @@ def name_of(fields: Fields, kind: str) -> str:
     return name
 
 
-def seconds(fields: Fields, default: float, name: str = "timeout_s") -> float:
+def seconds(fields: RequestFields, default: float, name: str = "timeout_s") -> float:
     return fields.number(name, default, 0.0, LONGEST_S)
 
 
-def read_act(fields: Fields, longest_ms: float, why_no_read: str) -> tuple[list[InputEvent], float]:
+def read_act(fields: RequestFields, longest_ms: float, why_no_read: str) -> tuple[list[InputEvent], float]:
     """Events and milliseconds of a call `act`: {events, advance_ms?}. Raises RequestError, InputError."""
     given = fields.array("events")
     if len(given) > MAX_EVENTS:
@@ -76,7 +75,7 @@ def read_act(fields: Fields, longest_ms: float, why_no_read: str) -> tuple[list[
     return events, advance_ms
 
 
-def data_of(fields: Fields, name: str) -> bytes:
+def data_of(fields: RequestFields, name: str) -> bytes:
     """Bytes that came as {name: text} or as {name_base64: ...}."""
     packed = f"{name}_base64"
     if fields.value(packed) is None:

@@ -13,7 +13,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, MouseDown, MouseUp, Wheel
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.part import SessionPart, Work, as_json, read_act, seconds
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 if TYPE_CHECKING:
     from tars_jax.sandbox.computer.equipped.phone import ComputerPhone
@@ -75,7 +75,7 @@ class PhoneCalls(SessionPart):
         data = {"package": package, "activity": activity, "settled": shown.settled}
         return {"png": base64.b64encode(png).decode(), "data": data, "restarted": restarted}
 
-    def _act(self, fields: Fields) -> Work:
+    def _act(self, fields: RequestFields) -> Work:
         """{actions: [{action: "click", x, y}, {action: "type", text}, ...]} -> {png, data: {package}, restarted}"""
         given = fields.array("actions", required=True)
         if not 0 < len(given) <= MOST_ACTIONS:
@@ -90,7 +90,7 @@ class PhoneCalls(SessionPart):
 
         return work
 
-    def _events(self, fields: Fields) -> Work:
+    def _events(self, fields: RequestFields) -> Work:
         """{events, advance_ms?} -> as `phone_act`: a pointer that goes down and up is a finger"""
         # It shows itself when it has come to rest, however long that takes.
         events, _ = read_act(fields, LONGEST_WAIT_MS, "a phone evaluates nothing")
@@ -125,22 +125,22 @@ class PhoneCalls(SessionPart):
             case KeyDown() if len(event.key) == 1:
                 await phone.type(event.key)
 
-    def _screenshot(self, fields: Fields) -> Work:
+    def _screenshot(self, fields: RequestFields) -> Work:
         async def work() -> Any:
             async with self._turn:
                 return await self._answer()
 
         return work
 
-    def _push(self, fields: Fields) -> Work:
+    def _push(self, fields: RequestFields) -> Work:
         """{path, to} -> {bytes}: a file of the computer to a path of the phone"""
         return self._copy(fields, self._phone.push)
 
-    def _pull(self, fields: Fields) -> Work:
+    def _pull(self, fields: RequestFields) -> Work:
         """{path, to} -> {bytes}: a file of the phone to a path of the computer"""
         return self._copy(fields, self._phone.pull)
 
-    def _copy(self, fields: Fields, copy: Callable[[str, str], Awaitable[int]]) -> Work:
+    def _copy(self, fields: RequestFields, copy: Callable[[str, str], Awaitable[int]]) -> Work:
         path, to = fields.text("path"), fields.text("to")
 
         async def work() -> Any:
@@ -151,7 +151,7 @@ class PhoneCalls(SessionPart):
 
         return work
 
-    def _shell(self, fields: Fields) -> Work:
+    def _shell(self, fields: RequestFields) -> Work:
         """{argv, timeout_s?} -> {status, stdout, stderr}: a program on the phone"""
         argv, timeout_s = fields.array("argv", required=True), seconds(fields, 20.0)
         if not argv or not all(isinstance(word, str) for word in argv):
@@ -167,8 +167,8 @@ class PhoneCalls(SessionPart):
 
 
 def _action(value: Any, where: str) -> Act:
-    """What an action does, by the names of the mobile grammar; lengths in pixels. Raises RequestError."""
-    fields = Fields(value, where)
+    """The act of an action, by the names of the mobile grammar; lengths in pixels. Raises RequestError."""
+    fields = RequestFields(value, where)
     name = fields.text("action")
 
     def place(x: str = "x", y: str = "y") -> tuple[float, float]:

@@ -12,7 +12,7 @@ from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.part import SessionPart, Work, as_json, data_of, seconds
 from tars_jax.sandbox.shell.text import MOST_OUTPUT
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 MOST_TOLD = 16  # programs that are heard
 SEEN = 4000  # characters of what lists show
@@ -51,7 +51,7 @@ class ProgramCalls(SessionPart):
         for program in told.values():
             await program.close()
 
-    def _run(self, fields: Fields) -> Work:
+    def _run(self, fields: RequestFields) -> Work:
         """{argv, stdin?, env?, folder?, timeout_s?, limit?} -> {status, stdout, stderr, ...}: no shell"""
         argv, env, folder = _argv(fields), environment(fields), fields.optional_text("folder")
         stdin, timeout_s = _stdin(fields), seconds(fields, 120.0)
@@ -68,7 +68,7 @@ class ProgramCalls(SessionPart):
 
         return work
 
-    def _start(self, fields: Fields) -> Work:
+    def _start(self, fields: RequestFields) -> Work:
         """{argv, env?, folder?} -> {process}: in the background, heard by nobody"""
         argv, env, folder = _argv(fields), environment(fields), fields.optional_text("folder")
 
@@ -77,7 +77,7 @@ class ProgramCalls(SessionPart):
 
         return work
 
-    def _tell(self, fields: Fields) -> Work:
+    def _tell(self, fields: RequestFields) -> Work:
         """{program, arguments?, stdin?} -> {process}: Python, by its text; what it says is kept out here for `told`"""
         program, arguments, stdin = fields.text("program"), fields.array("arguments"), _stdin(fields)
         if not all(isinstance(word, str) for word in arguments):
@@ -93,7 +93,7 @@ class ProgramCalls(SessionPart):
 
         return work
 
-    def _lines(self, fields: Fields) -> Work:
+    def _lines(self, fields: RequestFields) -> Work:
         """{process, after?, timeout_s?} -> {lines_base64}: those from number `after` on"""
         process, after = fields.integer("process", None, 0, 1 << 31), fields.integer("after", 0, 0, 1 << 31) or 0
         timeout_s = seconds(fields, 0.0)
@@ -109,20 +109,20 @@ class ProgramCalls(SessionPart):
         return work
 
 
-def environment(fields: Fields) -> dict[str, str]:
+def environment(fields: RequestFields) -> dict[str, str]:
     env = fields.value("env") or {}
     if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
         raise fields.error("env", "an object of texts")
     return env
 
 
-def _argv(fields: Fields) -> list[str]:
+def _argv(fields: RequestFields) -> list[str]:
     argv = fields.array("argv", required=True)
     if not argv or not all(isinstance(word, str) for word in argv):
         raise fields.error("argv", "an array of texts, the program first")
     return argv
 
 
-def _stdin(fields: Fields) -> bytes:
+def _stdin(fields: RequestFields) -> bytes:
     given = fields.value("stdin") is not None or fields.value("stdin_base64") is not None
     return data_of(fields, "stdin") if given else b""

@@ -1,4 +1,4 @@
-"""How much of this machine the computers of one owner may be given."""
+"""Quotas: the share of this machine that the computers of one owner may be given."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Quotas = Mapping[str, int | None]  # by names of COUNTED; None: what the machine
 
 
 def machine(folder: Path) -> dict[str, int]:
-    """What this machine has, with its computers' files in a folder: no computer may be given more."""
+    """Sizes of this machine, with its computers' files in a folder: no computer may be given more."""
     disk = os.statvfs(folder)
     return {
         "memory_mib": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,

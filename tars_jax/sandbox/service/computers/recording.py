@@ -53,7 +53,7 @@ class SessionRecording:
 
     @classmethod
     def restore(cls, folder: Path) -> SessionRecording | None:
-        """One whose writer was killed, at its last whole line; None where there is none."""
+        """The recording of a writer that was killed, at its last whole line; None where there is none."""
         try:
             data = (folder / JOURNAL).read_bytes()
             size = data.rfind(b"\n") + 1

@@ -16,7 +16,7 @@ from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.sessions import MOST_FORKS, ComputerSessions
 from tars_jax.sandbox.service.errors import typed_errors
 from tars_jax.sandbox.service.waiting import while_connected
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 from tars_jax.web.responses import JsonResponse, read_json
 
 
@@ -31,7 +31,7 @@ class ComputerRoutes:
             session.computer  # noqa: B018 (raises what there is to say when it has gone)
         if (files := session.files) is None:
             raise RequestError("parts of the session must have files for this; got others", "parts")
-        path = Fields(dict(request.query_params)).text("path")
+        path = RequestFields(dict(request.query_params)).text("path")
         return session, files, path
 
     async def read_file(self, request: Request) -> Response:
@@ -69,7 +69,7 @@ class ComputerRoutes:
     async def take_snapshot(self, request: Request) -> Response:
         """{name} -> 201 {name, bytes, ...}: of the files; {kind: "computer", snapshot: NAME} leases one with them"""
         session = self._access.session_of(ComputerSession, request)
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         name = fields.text("name")
         fields.done()
         with typed_errors(), session.in_use():
@@ -93,7 +93,7 @@ class ComputerRoutes:
         """
         session = self._access.session_of(ComputerSession, request)
         owner = self._access.owner(request)  # a token opens one session, and leases none
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         count = fields.integer("count", 1, 1, MOST_FORKS) or 1
         way = fields.text("way", "files")
         fields.done()

@@ -19,7 +19,7 @@ from tars_jax.sandbox.service.computers.recording import SessionRecording
 from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.service.computers.store import RECORDING, SessionFolder
 from tars_jax.sandbox.sessions.leased_session import Lease, brief
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 MOST_SHOWN = 4000  # characters: more than a picture has
 # Calls that change nothing: they may be carried out again.
@@ -70,7 +70,7 @@ class ComputerSession(ComputerLifecycle):
             return await self._answers.begin(idempotency_key, value, lambda: self._carried_out(name, value, work))
 
     def _read(self, value: Any) -> tuple[str, Any]:
-        fields = Fields(value, "call")
+        fields = RequestFields(value, "call")
         name, readers = fields.text("call"), self._readers()
         if name not in readers:
             raise fields.error("call", f"one of {', '.join(sorted(readers))}")
@@ -82,7 +82,7 @@ class ComputerSession(ComputerLifecycle):
         own: dict[str, Reader] = {"outside": self._outside}
         return own | {name: reader for part in self.parts.values() for name, reader in part.calls.items()}
 
-    def _outside(self, fields: Fields) -> Callable[[], Awaitable[Any]]:
+    def _outside(self, fields: RequestFields) -> Callable[[], Awaitable[Any]]:
         """{leaving_out?, seeking?} -> what is there as nobody inside tells it:
         {files, folders, processes, ports, windows, elsewhere, takeovers}
 
@@ -92,7 +92,9 @@ class ComputerSession(ComputerLifecycle):
         leaving_out = fields.array("leaving_out")
         if not all(isinstance(name, str) for name in leaving_out):
             raise fields.error("leaving_out", "an array of texts")
-        seeking = [_sought(Fields(each, f"seeking[{number}]")) for number, each in enumerate(fields.array("seeking"))]
+        seeking = [
+            _sought(RequestFields(each, f"seeking[{number}]")) for number, each in enumerate(fields.array("seeking"))
+        ]
 
         async def work() -> Any:
             computer = self.computer
@@ -133,7 +135,7 @@ class ComputerSession(ComputerLifecycle):
                     await self.recording.append(value, answer, sys.exception())
 
     def record(self) -> None:
-        """From now on. Twice is once. Raises InputError where nothing is kept, SandboxFailure("disk")."""
+        """Records calls from now on. Twice is once. Raises InputError where nothing is kept, SandboxFailure("disk")."""
         if self.recording is None:
             if self.folder is None:
                 raise InputError("sessions must have a folder to be recorded; this service keeps nothing")
@@ -143,11 +145,11 @@ class ComputerSession(ComputerLifecycle):
                 raise SandboxFailure("disk", f"the recording could not begin: {error.strerror or error}") from error
 
     def words(self) -> str:
-        """What lists show where there is no picture."""
+        """Words that lists show where there is no picture."""
         return "\n".join(filter(None, (*(part.words() for part in self.parts.values()), self._shown)))
 
     def show(self, words: str, call: str = "") -> None:
-        """What a client does at one of its mounts, for lists; `call` has come back with it."""
+        """Shows in lists what a client does at one of its mounts; `call` has come back with it."""
         self._shown = f"{self._shown}{words}"[-MOST_SHOWN:]
         if call:
             self.calls += 1
@@ -170,7 +172,7 @@ class ComputerSession(ComputerLifecycle):
         }  # fmt: skip
 
 
-def _sought(fields: Fields) -> Sought:
+def _sought(fields: RequestFields) -> Sought:
     """Reads what is sought. Raises RequestError."""
     sought = Sought(fields.text("name"), fields.integer("size", 0, 0, 1 << 40) or 0, fields.text("sha256"))
     fields.done()

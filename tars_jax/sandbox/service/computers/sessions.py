@@ -27,7 +27,7 @@ from tars_jax.sandbox.service.computers.snapshots import NamedSnapshots
 from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.service.computers.store import SessionFolders, StoredComputer
 from tars_jax.sandbox.sessions.config import SessionsConfig
-from tars_jax.sandbox.sessions.lease_expiry import end_expired
+from tars_jax.sandbox.sessions.lease_expiry import expire_leases
 from tars_jax.sandbox.sessions.leased_session import KeyedRequest, LeasedSession
 from tars_jax.sandbox.sessions.registry import SessionQuota, new_id, new_lease
 
@@ -82,12 +82,14 @@ class ComputerSessions:
             if self._keeper is not None:
                 await self.snapshots.go_on(self._keeper, self._folder)
                 await self._keeper.end_others()
-        self._collecting = asyncio.create_task(end_expired(self.config.collect_seconds, self.all_of, self._end_expired))
+        self._collecting = asyncio.create_task(
+            expire_leases(self.config.collect_seconds, self.all_of, self._end_expired)
+        )
         return self
 
     @property
     def _keeper(self) -> Computers | None:
-        """What keeps computers beyond this process; None: nothing does."""
+        """The isolation that keeps computers beyond this process; None: there is none."""
         computers = self._computers
         return computers if isinstance(computers, Computers) and computers.keeps else None
 

@@ -11,7 +11,7 @@ from tars_jax.sandbox.service.computers.part import MAIN, SessionPart, Work, dat
 from tars_jax.sandbox.service.computers.programs import environment
 from tars_jax.sandbox.shell import Result, Shell
 from tars_jax.sandbox.tools.named_sessions import MOST_SESSIONS, NamedSessions
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 SEEN = 4000  # characters of what lists show
 
@@ -65,7 +65,7 @@ class ShellCalls(SessionPart):
 
         return make
 
-    def _open(self, fields: Fields) -> Work:
+    def _open(self, fields: RequestFields) -> Work:
         """{shell, folder?, env?} -> {shell}: another shell, with a name of the caller's"""
         name, folder, env = name_of(fields, "shell"), fields.optional_text("folder"), environment(fields)
 
@@ -76,7 +76,7 @@ class ShellCalls(SessionPart):
 
         return work
 
-    def _close(self, fields: Fields) -> Work:
+    def _close(self, fields: RequestFields) -> Work:
         name = name_of(fields, "shell")
 
         async def work() -> Any:
@@ -87,13 +87,13 @@ class ShellCalls(SessionPart):
 
         return work
 
-    def _list(self, fields: Fields) -> Work:
+    def _list(self, fields: RequestFields) -> Work:
         async def work() -> Any:
             return {"shells": [{"shell": name, "running": shell.running} for name, shell in self._shells.named.items()]}
 
         return work
 
-    def _run(self, fields: Fields) -> Work:
+    def _run(self, fields: RequestFields) -> Work:
         """{shell?, command, timeout_s?} -> {output, exit_code, folder, ...}; exit_code null: it runs on"""
         name, command, timeout_s = name_of(fields, "shell"), fields.text("command"), seconds(fields, 120.0)
 
@@ -104,7 +104,7 @@ class ShellCalls(SessionPart):
 
         return work
 
-    def _more(self, fields: Fields) -> Work:
+    def _more(self, fields: RequestFields) -> Work:
         name, timeout_s = name_of(fields, "shell"), seconds(fields, 10.0)
 
         async def work() -> Any:
@@ -112,7 +112,7 @@ class ShellCalls(SessionPart):
 
         return work
 
-    def _type(self, fields: Fields) -> Work:
+    def _type(self, fields: RequestFields) -> Work:
         """{shell?, text, timeout_s?}: input of the command that runs"""
         name, text, timeout_s = name_of(fields, "shell"), data_of(fields, "text"), seconds(fields, 1.0)
 
@@ -121,7 +121,7 @@ class ShellCalls(SessionPart):
 
         return work
 
-    def _interrupt(self, fields: Fields) -> Work:
+    def _interrupt(self, fields: RequestFields) -> Work:
         name, timeout_s = name_of(fields, "shell"), seconds(fields, 2.0)
 
         async def work() -> Any:
@@ -129,7 +129,7 @@ class ShellCalls(SessionPart):
 
         return work
 
-    def _kill(self, fields: Fields) -> Work:
+    def _kill(self, fields: RequestFields) -> Work:
         name, timeout_s = name_of(fields, "shell"), seconds(fields, 2.0)
 
         async def work() -> Any:

@@ -21,7 +21,7 @@ from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.spec import ComputerRequest, read_spec
 from tars_jax.sandbox.service.computers.store import FORMAT, replace
 from tars_jax.sandbox.service.computers.suspended import snapshot_from_json, snapshot_to_json
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 
 log = logging.getLogger(__name__)
 FILE = "snapshots.json"
@@ -77,7 +77,7 @@ class NamedSnapshots:
         return named
 
     async def go_on(self, keeper: Computers, folder: Path) -> None:
-        """With those of the process before whose files are there."""
+        """Goes on with snapshots of the process before whose files are there."""
         self._keeper, self._file = keeper, folder / FILE
         try:
             kept = json.loads(self._file.read_bytes())
@@ -90,7 +90,9 @@ class NamedSnapshots:
             for each in kept["snapshots"]:
                 snapshot = snapshot_from_json(each["snapshot"])
                 if keeper.adopt_snapshot(snapshot):
-                    named = Named(str(each["name"]), snapshot, read_spec(Fields(each["spec"])), float(each["created"]))
+                    named = Named(
+                        str(each["name"]), snapshot, read_spec(RequestFields(each["spec"])), float(each["created"])
+                    )
                     self._named[str(each["owner"]), named.name] = named
         except FileNotFoundError:
             return

@@ -1,4 +1,4 @@
-"""What a computer is to be, as a request for a lease says it."""
+"""Spec of a computer, as a request for a lease says it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.pyautogui import pyautogui_folder, with_pyautogui
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_servers, read_specs
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 PARTS = ("shell", "functions", "files", "jupyter", "desktop", "browser", "phone", "mcp")
 SCREENS = ("desktop", "browser", "phone")
@@ -72,7 +72,7 @@ class ComputerRequest:
         }  # fmt: skip
 
 
-def read_spec(fields: Fields) -> ComputerRequest:
+def read_spec(fields: RequestFields) -> ComputerRequest:
     """The inverse of `to_json`; what is missing has its default. Raises RequestError and InputError."""
     parts = tuple(fields.array("parts")) or DEFAULT_PARTS
     usual = ContainerSpec()

@@ -1,4 +1,4 @@
-"""What is known of leased computers on the disk, for the next process when this one is killed.
+"""Records of leased computers on the disk, for the next process when this one is killed.
 
 FOLDER/.lock               held by the process that uses the folder
 FOLDER/owner.json          what the next process needs to take the containers over (computer/reattachment.py)
@@ -29,7 +29,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.service.computers.spec import ComputerRequest, read_spec
 from tars_jax.sandbox.sessions.leased_session import Lease
 from tars_jax.sandbox.sessions.locked_folder import lock_folder
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 
 log = logging.getLogger(__name__)
 ID = re.compile(r"[0-9a-f]{16}")
@@ -53,7 +53,7 @@ class StoredComputer:
 
 
 class SessionFolder:
-    """That of one session."""
+    """The folder of one session."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -95,7 +95,7 @@ class SessionFolders:
                 if format != FORMAT:
                     yield StoredComputer(path.name, lease, ComputerRequest(), {}, {}, format)
                     continue
-                spec, place = read_spec(Fields(value["spec"])), dict(value["place"])
+                spec, place = read_spec(RequestFields(value["spec"])), dict(value["place"])
                 parts = json.loads((path / PARTS).read_bytes()) if (path / PARTS).exists() else {}
                 found = StoredComputer(path.name, lease, spec, place, dict(parts))
             except (OSError, ValueError, KeyError, TypeError, InputError, RequestError) as error:

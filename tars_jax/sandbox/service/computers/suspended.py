@@ -15,7 +15,7 @@ from tars_jax.sandbox.service.computers.spec import ComputerRequest
 
 @dataclasses.dataclass(frozen=True)
 class SuspendedComputer:
-    """It is restored once."""
+    """A suspended computer, which is restored once."""
 
     checkpoint: Checkpoint
     token: str = dataclasses.field(repr=False)  # of its guest

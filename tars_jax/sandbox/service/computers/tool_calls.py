@@ -11,7 +11,7 @@ from tars_jax.sandbox.service.computers.spec import ComputerRequest
 from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS
 from tars_jax.sandbox.tools.forms import FUNCTIONS
 from tars_jax.sandbox.tools.mcp.spec import check_library
-from tars_jax.web.protocol import Fields
+from tars_jax.web.protocol import RequestFields
 
 if TYPE_CHECKING:
     from tars_jax.sandbox.tools.mcp.functions import ForeignTools
@@ -65,7 +65,7 @@ class ToolCalls(SessionPart):
     async def close(self) -> None:
         await self.tools.__aexit__()
 
-    def _list(self, fields: Fields) -> Work:
+    def _list(self, fields: RequestFields) -> Work:
         """-> {tools: [{name, description, parameters}], left_out: [WHY]}: `parameters` is a JSON schema"""
 
         async def work() -> Any:
@@ -77,7 +77,7 @@ class ToolCalls(SessionPart):
 
         return work
 
-    def _call(self, fields: Fields) -> Work:
+    def _call(self, fields: RequestFields) -> Work:
         """{tool, arguments?} -> {text, images, failed}: `failed` is the server's word, or what became of it"""
         name, arguments = fields.text("tool"), fields.value("arguments")
         if name not in self.tools:

@@ -1,1 +1,2 @@
-"""What is inside a session, shown outside: ports, terminals, desktops. See README.md one folder up."""
+"""The gateway, which shows outside what is inside a session: ports, terminals, desktops. See README.md one folder
+up."""

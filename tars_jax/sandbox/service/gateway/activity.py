@@ -1,4 +1,4 @@
-"""What clients of others do at a mount is told to the session, for lists: a call's words, then what came of it.
+"""Activity of others' clients at a mount, told to the session for lists: a call's words, then its result.
 
 One way for all of them: requests and answers of their APIs are JSON, and say a command or what it is about, and its
 output. What is written and typed is not told, nor what only looks (GET).

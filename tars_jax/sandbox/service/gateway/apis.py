@@ -34,7 +34,7 @@ class ScreenPicture:
 
 @dataclasses.dataclass(frozen=True)
 class SessionScreen:
-    """What a session shows, as a page that can be acted on: its desktop, its page or its phone."""
+    """A session's screen as a page that can be acted on: its desktop, its page or its phone."""
 
     session: ComputerSession
 
@@ -99,7 +99,8 @@ def _servers(session: ComputerSession) -> Sequence[HasMcpTools]:
 
 
 def api_mounts() -> dict[str, SessionMount]:
-    """By their names in /s/ID/NAME/. The gateway has let the client in. MCP takes the extra `mcp`."""
+    """Mounts of others' APIs by their names in /s/ID/NAME/. The gateway has let the client in. MCP takes the extra
+    `mcp`."""
     mounts: dict[str, SessionMount] = {
         "aio": lambda session: ActivityReporter(_aio(session), session.show),
         "swe_rex": lambda session: ActivityReporter(swe_rex_app(session.computer.machine, None), session.show),

@@ -33,7 +33,7 @@ from tars_jax.sandbox.service.gateway.error_pages import http_error
 from tars_jax.sandbox.service.gateway.mounts import SessionMount, asset, page, require_assets, stream_both_ways
 from tars_jax.sandbox.tools.files import FileEntry, Files
 from tars_jax.sandbox.tools.search import FileQuery
-from tars_jax.web.protocol import Fields, RequestError, from_json, to_json
+from tars_jax.web.protocol import RequestError, RequestFields, from_json, to_json
 from tars_jax.web.responses import JsonResponse, error_response, read_json
 
 PARTS = ("out", "extensions", "node_modules", "nls", "workbench.js")  # of the build
@@ -94,7 +94,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 class _FileRoutes:
-    """What VS Code asks of a file system. Paths are absolute, below the computer's own root."""
+    """Routes of a file system as VS Code asks for them. Paths are absolute, below the computer's own root."""
 
     def __init__(self, session: ComputerSession) -> None:
         self._session = session
@@ -144,7 +144,7 @@ class _FileRoutes:
         return JsonResponse(_told(entry))
 
     async def do(self, request: Request) -> Response:
-        fields, files = Fields(await read_json(request)), self._files
+        fields, files = RequestFields(await read_json(request)), self._files
         what, path, to = fields.text("do"), _plain(fields, "path"), ""
         if what not in ("make_folder", "remove", "move"):
             raise fields.error("do", "make_folder, remove or move")
@@ -164,7 +164,7 @@ class _FileRoutes:
 
     async def search(self, request: Request) -> Response:
         """{path, pattern, limit?} -> {found: [{path, line, text}], whole}: lines that a regular expression matches"""
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         path, pattern = _plain(fields, "path"), fields.text("pattern")
         limit = fields.integer("limit", 2000, 1, 100_000) or 1
         fields.done()
@@ -196,7 +196,7 @@ class _Changes:
             if message["type"] == "websocket.disconnect":
                 return
             with contextlib.suppress(RequestError):  # words of no meaning
-                fields = Fields(from_json((message.get("text") or "").encode(errors="replace")))
+                fields = RequestFields(from_json((message.get("text") or "").encode(errors="replace")))
                 id, path = fields.integer("id", 0, 0, 1 << 30) or 0, fields.optional_text("path")
                 deep = fields.flag("deep")
                 fields.done()
@@ -223,10 +223,10 @@ def _told(entry: FileEntry) -> dict[str, Any]:
 
 
 def _path(request: Request) -> str:
-    return _plain(Fields(dict(request.query_params)), "path")
+    return _plain(RequestFields(dict(request.query_params)), "path")
 
 
-def _plain(fields: Fields, name: str) -> str:
+def _plain(fields: RequestFields, name: str) -> str:
     path = fields.text(name)
     if not path.startswith("/") or "\0" in path:
         raise fields.error(name, "an absolute path")

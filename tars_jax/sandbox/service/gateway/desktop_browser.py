@@ -124,7 +124,7 @@ class DesktopBrowser:
         return (found or ids)[0]
 
     async def _opened(self, tools: DevTools, target: str, url: str) -> str:
-        """Why the page is one of the browser's about an error; empty: it is the address's."""
+        """The browser's error where it shows a page about one; empty: it shows the address."""
         answer = await tools.call("Page.navigate", await tools.session(target), url=url)
         await self._loaded(tools, target)
         return str(answer.get("errorText", ""))

@@ -25,7 +25,7 @@ class Gone(PageError):
 
 
 class DevTools:
-    """One connection to a browser."""
+    """A connection to one browser."""
 
     def __init__(self, socket: InsideSocket) -> None:
         self._socket, self._numbers = socket, itertools.count(1)
@@ -71,7 +71,8 @@ class DevTools:
         return self._sessions[target]
 
     async def evaluate(self, target: str, expression: str, *, limit_s: float = ANSWERS_S) -> Any:
-        """Its value, as JSON has it; of a promise, what it gives. Raises PageError for what the page throws."""
+        """The value of an expression, as JSON has it; of a promise, its result. Raises PageError for what the page
+        throws."""
         options = {"expression": expression, "returnByValue": True, "awaitPromise": True, "userGesture": True}
         answer = await self._in_document("Runtime.evaluate", target, limit_s, options)
         if (thrown := answer.get("exceptionDetails")) is not None:

@@ -1,4 +1,4 @@
-"""What went wrong, as a page where a person asks and as JSON where a program does."""
+"""Errors as a page where a person asks, and as JSON where a program does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ p {{ margin: 0 0 10px; overflow-wrap: anywhere; }} .quiet {{ color: #8b95a5; }}
 """
 
 
-def told(error: RequestError, scope: Scope) -> Response:
+def error_page(error: RequestError, scope: Scope) -> Response:
     """The answer to a request that failed."""
     if not _a_person_asks(scope):
         return error_response(error)
@@ -52,7 +52,7 @@ def told(error: RequestError, scope: Scope) -> Response:
 async def http_error(request: Request, error: Exception) -> Response:
     """Handles what a mount's router raises: no such path, or not this method."""
     assert isinstance(error, HTTPException)
-    return told(request_error(request, error), request.scope)
+    return error_page(request_error(request, error), request.scope)
 
 
 def _a_person_asks(scope: Scope) -> bool:

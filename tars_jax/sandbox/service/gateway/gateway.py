@@ -19,7 +19,8 @@ from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import ServiceConfig
 from tars_jax.sandbox.service.errors import typed_errors
-from tars_jax.sandbox.service.gateway.admission import (
+from tars_jax.sandbox.service.gateway.error_pages import error_page
+from tars_jax.sandbox.service.gateway.grants import (
     GRANT,
     Grants,
     Right,
@@ -29,7 +30,6 @@ from tars_jax.sandbox.service.gateway.admission import (
     split_cookies,
     watch_token,
 )
-from tars_jax.sandbox.service.gateway.error_pages import told
 from tars_jax.sandbox.service.gateway.headers import to_inside
 from tars_jax.sandbox.service.gateway.http_proxy import forward
 from tars_jax.sandbox.service.gateway.mounts import SessionMount, page
@@ -83,7 +83,7 @@ class Gateway:
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": REFUSAL, "reason": error.message[:100]})
                 return
-            await told(error, scope)(scope, receive, send)
+            await error_page(error, scope)(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = HTTPConnection(scope)

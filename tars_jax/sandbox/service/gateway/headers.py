@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from tars_jax.sandbox.service.access import API_KEY
-from tars_jax.sandbox.service.gateway.admission import COOKIE, split_cookies
+from tars_jax.sandbox.service.gateway.grants import COOKIE, split_cookies
 from tars_jax.sandbox.service.gateway.paths import Target
 
 Headers = list[tuple[bytes, bytes]]

@@ -1,4 +1,4 @@
-"""One HTTP request to a port of a session, both bodies passed on as they come.
+"""Proxy of HTTP requests to a port of a session, both bodies passed on as they come.
 
 The request is written anew from what was understood of it, and the answer is read by a strict parser, so nothing that
 two programs could understand in two ways goes through.

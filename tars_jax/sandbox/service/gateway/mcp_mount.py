@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.session import ComputerSession
-from tars_jax.sandbox.tools.forms import Answer
+from tars_jax.sandbox.tools.forms import ToolResult
 from tars_jax.sandbox.tools.mcp.endpoint import McpServing
 from tars_jax.sandbox.tools.mcp.tool_server import ComputerServer
 
@@ -41,7 +41,7 @@ class McpMount:
         await asyncio.shield(self._begun)
         await self._serving.handle(scope, receive, send)
 
-    async def _call_more(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+    async def _call_more(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         if (part := self._session.tools) is None:
             raise SandboxFailure("container", "the session has ended")
         return await part.tools.call(name, arguments)

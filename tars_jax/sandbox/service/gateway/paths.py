@@ -1,4 +1,4 @@
-"""Which session and which mount a path of the gateway leads to, read from its bytes as they came.
+"""Paths of the gateway: the session and the mount that each leads to, read from its bytes as they came.
 
     /s/ID/             a page that links the others
     /s/ID/port/3000/x  what a program inside serves at a port, as /x

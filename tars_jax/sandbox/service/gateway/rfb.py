@@ -160,7 +160,7 @@ def _extended_cut(data: bytes) -> Cut | None:
 
 
 def clipboard_caps() -> bytes:
-    """What the server does with a clipboard in Unicode: it takes one, and gives one."""
+    """The server's capabilities with a clipboard in Unicode: it takes one, and gives one."""
     return _extended(CAPS | REQUEST | NOTIFY | PROVIDE | TEXT, LONGEST_CUT.to_bytes(4))
 
 
@@ -174,7 +174,7 @@ def clipboard_text(text: str) -> bytes:
 
 
 def clipboard_latin(text: str) -> bytes:
-    """For clients without the extension."""
+    """A clipboard's text for clients without the extension."""
     return b"\x03\0\0\0" + len(text).to_bytes(4) + text.encode("latin-1", "replace")
 
 

@@ -40,7 +40,7 @@ from tars_jax.sandbox.service.gateway.mounts import (
 )
 from tars_jax.sandbox.service.gateway.rfb_input import Mouse, key_event
 from tars_jax.sandbox.service.gateway.vnc import TcpSocket, VncPort
-from tars_jax.web.protocol import Fields, RequestError, from_json
+from tars_jax.web.protocol import RequestError, RequestFields, from_json
 from tars_jax.web.responses import JsonResponse
 
 FRAME_S = 1 / 20
@@ -100,7 +100,7 @@ def screen_mount(assets: Path | None) -> SessionMount:
 
 
 class _InputControl:
-    """Who plays with a desktop, of all that look at it."""
+    """Input control of a desktop: the one of all who look at it that has mouse and keyboard."""
 
     def __init__(self, session: ComputerSession) -> None:
         self._session = session
@@ -181,9 +181,9 @@ class _Viewer:
                 self._reader.feed_data(data)
             else:
                 with contextlib.suppress(RequestError):  # words of no meaning
-                    self._control_asked(Fields(from_json((message.get("text") or "").encode(errors="replace"))))
+                    self._control_asked(RequestFields(from_json((message.get("text") or "").encode(errors="replace"))))
 
-    def _control_asked(self, fields: Fields) -> None:
+    def _control_asked(self, fields: RequestFields) -> None:
         wanted = fields.flag("control")
         fields.done()
         if wanted and not self._watches:

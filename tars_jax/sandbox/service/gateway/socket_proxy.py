@@ -1,4 +1,4 @@
-"""One WebSocket to a port of a session: messages both ways until one side leaves."""
+"""Proxy of WebSockets to a port of a session: messages both ways until one side leaves."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.gateway.error_pages import http_error
 from tars_jax.sandbox.service.gateway.mounts import FAILED, SessionMount, page, stream_both_ways
 from tars_jax.sandbox.shell.terminal import GuestTerminal
-from tars_jax.web.protocol import Fields, RequestError, from_json
+from tars_jax.web.protocol import RequestError, RequestFields, from_json
 
 POLL_S = 20.0
 PIECE = 1 << 16
@@ -98,7 +98,7 @@ class _TerminalPage:
                 continue
 
     async def _resize(self, text: str) -> None:
-        fields = Fields(from_json(text.encode(errors="replace")))
+        fields = RequestFields(from_json(text.encode(errors="replace")))
         columns, rows = fields.integer("columns", 80, 1, 1000), fields.integer("rows", 24, 1, 1000)
         fields.done()
         await self._terminal.resize(columns or 80, rows or 24)

@@ -46,7 +46,7 @@ class VncPort:
         self._opening = asyncio.Lock()
 
     async def opened(self) -> dict[str, Any]:
-        """Where it is. Raises SessionEnded, OSError."""
+        """Opens the port and tells its address. Raises SessionEnded, OSError."""
         async with self._opening:
             if self._serving is None or self._serving.done():
                 server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
@@ -65,7 +65,8 @@ class VncPort:
 
 
 def expected(challenge: bytes, password: str) -> bytes:
-    """What a client with the password answers (RFC 6143, 7.2.2): the challenge by DES, its key with the bits turned."""
+    """The answer of a client with the password (RFC 6143, 7.2.2): the challenge by DES, its key with the bits
+    turned."""
     from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES  # of one key, thrice, it is DES
     from cryptography.hazmat.primitives.ciphers import Cipher, modes
 

@@ -25,7 +25,7 @@ from tars_jax.sandbox.service.nodes.kinds import make_kinds
 from tars_jax.sandbox.service.nodes.node import NodeConfig
 from tars_jax.sandbox.service.nodes.sandboxes import COMPUTER, read_warm
 from tars_jax.sandbox.service.nodes.serving import node_service, serving_node
-from tars_jax.web.keys import read_or_make_key
+from tars_jax.web.credentials import read_or_make_key
 from tars_jax.web.listening import ListenAddress
 
 
@@ -54,7 +54,7 @@ async def live(given: argparse.Namespace) -> None:
 
 
 def own_name() -> str:
-    """That of this machine, as far as it can be one of a node."""
+    """The name of this machine, as far as it can be one of a node."""
     return re.sub(r"[^a-z0-9-]", "-", socket.gethostname().partition(".")[0].lower()).strip("-")[:37] or "node"
 
 

@@ -31,12 +31,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.access import bearer, owner_of, require_owner
-from tars_jax.sandbox.service.api.app import ServiceAdmission, live_page
+from tars_jax.sandbox.service.api.app import ServiceLimits, live_page
 from tars_jax.sandbox.service.api.session_routes import read_renewals
 from tars_jax.sandbox.service.computers.sessions import MOST_FORKS
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
 from tars_jax.sandbox.service.errors import LONGEST_KEY, typed_errors
-from tars_jax.sandbox.service.gateway.admission import session_of_host
+from tars_jax.sandbox.service.gateway.grants import session_of_host
 from tars_jax.sandbox.service.gateway.paths import PREFIX, read_path
 from tars_jax.sandbox.service.nodes.live_nodes import LiveNodes
 from tars_jax.sandbox.service.nodes.node_client import NodeClient
@@ -47,7 +47,7 @@ from tars_jax.sandbox.service.nodes.scheduler import SessionScheduler
 from tars_jax.sandbox.service.nodes.sessions import READY
 from tars_jax.sandbox.service.waiting import while_connected
 from tars_jax.sandbox.sessions.registry import node_of
-from tars_jax.web.protocol import Fields, RequestError, to_json
+from tars_jax.web.protocol import RequestError, RequestFields, to_json
 from tars_jax.web.responses import JsonResponse, error_response, http_error, internal_error, read_json
 
 ONE = "/v1/sessions/{id}"
@@ -85,7 +85,7 @@ def make_front(config: ServiceConfig, key: str) -> ASGIApp:
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    return ServiceAdmission(_Sessions(app, front), config, _Previews(front))
+    return ServiceLimits(_Sessions(app, front), config, _Previews(front))
 
 
 async def _request_error(request: Request, error: Exception) -> Response:
@@ -160,7 +160,7 @@ class _Front:
         return JsonResponse(answers[0][1], status_code=answers[0][0])
 
     async def renew_many(self, request: Request) -> Response:
-        """As of the service of one machine. Of a node that does not answer nothing is said."""
+        """Renews leases as the service of one machine does. Leases of a node that does not answer are left out."""
         owner = self.owner(request)
         by_node: dict[str, list[str]] = {}
         for id in await read_renewals(request):
@@ -195,7 +195,7 @@ class _Front:
 
     async def heartbeat(self, request: Request) -> Response:
         self.require_operator(request)
-        fields = Fields(await read_json(request))
+        fields = RequestFields(await read_json(request))
         id, address, seconds = fields.text("id"), fields.text("address"), fields.number("seconds", 10, 0, MOST_SECONDS)
         fields.done()
         with typed_errors():
@@ -215,10 +215,10 @@ class _Front:
     # ---- sessions that begin and end ----
 
     async def open(self, request: Request) -> Response:
-        """As of the service of one machine."""
+        """Opens a session as the service of one machine does."""
         owner = self.owner(request)
         asked = await read_json(request)
-        fields = Fields(asked)
+        fields = RequestFields(asked)
         kind, key = fields.text("kind", DEFAULT_KIND), fields.optional_text("idempotency_key", LONGEST_KEY)
         if key is None:
             asked["idempotency_key"] = key = secrets.token_hex(8)
@@ -234,7 +234,7 @@ class _Front:
         return _answer(received.status, received.body)
 
     async def _node_with(self, owner: Owner, snapshot: str) -> str | None:
-        """Where the owner's newest snapshot of this name is; None: nowhere, as a node then says."""
+        """The node of the owner's newest snapshot of this name; None: no node has one, as a node then says."""
         answers = await self.client.ask_all("GET", "/v1/snapshots", owner.name)
         found = [
             (each["created"], node)
@@ -245,7 +245,7 @@ class _Front:
         return max(found)[1] if found else None
 
     async def release(self, scope: Scope, receive: Receive, send: Send, id: str) -> None:
-        """To an owner the session of a node that has died is over."""
+        """Releases a session; to its owner the session of a node that has died is over."""
         key = bearer(HTTPConnection(scope))
         if (owner := self.owner_of(key)) is None:
             await self.pass_on(scope, receive, send, id, key)
@@ -264,7 +264,7 @@ class _Front:
         """The node forks; how many sessions the owner may have is looked at here."""
         owner = self.owner(request)  # a token opens one session, and leases none
         body = await request.body()
-        count = Fields(await read_json(request)).integer("count", 1, 1, MOST_FORKS) or 1
+        count = RequestFields(await read_json(request)).integer("count", 1, 1, MOST_FORKS) or 1
         id = request.path_params["id"]
         with typed_errors():
             await self._live.address_of(id)

@@ -1,4 +1,5 @@
-"""Which nodes live, and where: those whose heartbeats come. A manager that was started again hears them soon."""
+"""Nodes that live, and their addresses: those whose heartbeats come. A manager that was started again hears them
+soon."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ class LiveNodes:
         await asyncio.sleep(max(0.0, self._began + SETTLE_S - self._now()))
 
     async def address_of(self, session: str) -> str:
-        """Where the session's node is.
+        """The address of the session's node.
 
         Raises SessionEnded for what is no session of a node, SandboxFailure("node") for one of a node that has died:
         a node that was started again is another one.

@@ -18,7 +18,7 @@ from pathlib import Path
 from tars_jax import InputError
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig, read_owners
 from tars_jax.sandbox.service.nodes.front import make_front
-from tars_jax.web.keys import read_or_make_key
+from tars_jax.web.credentials import read_or_make_key
 from tars_jax.web.running import serve
 
 

@@ -58,7 +58,7 @@ class NodeConfig:
 
     @property
     def id(self) -> str:
-        """With which its sessions' ids begin."""
+        """The id with which its sessions' ids begin."""
         return f"{self.name}-{self.incarnation}"
 
 
@@ -125,7 +125,7 @@ class Node:
         self._given |= {id: self._opener.find(id) for id in ids}
 
     async def drain(self) -> None:
-        """Nothing is opened or kept ready any more. Twice is once."""
+        """Drains the node: nothing is opened or kept ready any more. Twice is once."""
         self.draining = True
         await self.pools.drain()
 

@@ -25,7 +25,7 @@ from tars_jax.sandbox.service.errors import ENDED, typed_errors
 from tars_jax.sandbox.service.nodes.delegation import HEADER, read_owner
 from tars_jax.sandbox.service.nodes.node import Node
 from tars_jax.sandbox.service.nodes.proxy import again
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 from tars_jax.web.responses import JsonResponse, read_json, refuse
 
 SESSION = re.compile(r"/(?:v1/sessions|s)/([^/]+)")
@@ -77,7 +77,7 @@ class NodeApp:
         """The service forks, in places that are taken before."""
         request = Request(scope, receive)
         body = await request.body()
-        places = Fields(await read_json(request)).integer("count", 1, 1, MOST_FORKS) or 1
+        places = RequestFields(await read_json(request)).integer("count", 1, 1, MOST_FORKS) or 1
         try:
             await self._node.pools.take_places(places, FORK_WAIT_S)
         except QuotaExceeded as error:

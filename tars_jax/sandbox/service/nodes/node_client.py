@@ -1,4 +1,4 @@
-"""A manager's own requests to its nodes, over kept connections."""
+"""A manager's own requests to its nodes, over kept connections; and an operator's to a manager about its nodes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import urllib.parse
 from typing import Any
 
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.service.client import ServiceClient
 from tars_jax.sandbox.service.nodes.delegation import to_header
 from tars_jax.sandbox.service.nodes.live_nodes import LiveNodes
 from tars_jax.sandbox.service.nodes.placement import NodeStatus
@@ -67,3 +68,19 @@ class NodeClient:
         asked = urllib.parse.urlencode({"owner": owner, **({} if key is None else {"key": key})})
         told = await self.ask_all("GET", f"/v1/node?{asked}", owner, STATUS_S)
         return [NodeStatus(**value) for status, value in told.values() if status == 200]
+
+
+class Nodes(ServiceClient):
+    """An operator's client; the sessions of nodes are those of a `ComputerClient` at the same address."""
+
+    async def list(self) -> list[dict[str, Any]]:
+        """Lists the nodes that live: id, name, address, capacity, free, ready, kinds, draining."""
+        return list((await self.request("GET", "/v1/nodes"))["nodes"])
+
+    async def drain(self, node: str) -> None:
+        """Drains a node: it takes no more sessions, keeps nothing ready, and ends when its last session has. Twice is
+        once.
+
+        Raises InputError for a node that does not live.
+        """
+        await self.request("POST", f"/v1/nodes/{node}/drain", {})

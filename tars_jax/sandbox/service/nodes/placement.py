@@ -1,4 +1,4 @@
-"""Which node is to open a session, from what all nodes have just said: pure functions."""
+"""Placement of sessions on nodes, from what all nodes have just said: pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tars_jax.sandbox.failures import QuotaExceeded, SandboxFailure
 
 @dataclasses.dataclass(frozen=True)
 class NodeStatus:
-    """What a node says of itself to a manager that asks for an owner."""
+    """The status of a node, as it tells a manager that asks for an owner."""
 
     id: str
     name: str
@@ -36,7 +36,7 @@ class Wanted:
 
 
 class NoNode(SandboxFailure):
-    """There is no node that could have a session of this kind."""
+    """No node could have a session of this kind."""
 
 
 def choose(wanted: Wanted, nodes: Collection[NodeStatus], asked: Mapping[str, int], avoided: Collection[str]) -> str:

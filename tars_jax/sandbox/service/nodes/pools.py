@@ -80,7 +80,7 @@ class Pools:
                 self._discard(kept.popleft())
 
     async def take(self, spec: Spec, deadline_s: float) -> Sandbox:
-        """One that answers: a ready one, or a new one when a place is free.
+        """Takes a sandbox that answers: a ready one, or a new one when a place is free.
 
         Raises QuotaExceeded when there was no place within the deadline, SandboxFailure when none could be opened,
         InputError for a spec that cannot be.
@@ -102,7 +102,8 @@ class Pools:
             self._stop_waiting(spec, 1)
 
     async def take_places(self, count: int, deadline_s: float) -> None:
-        """For what others open on this machine; `end` gives each back. Raises QuotaExceeded at the deadline."""
+        """Takes places for what others open on this machine; `end` gives each back. Raises QuotaExceeded at the
+        deadline."""
         until = asyncio.get_running_loop().time() + deadline_s
         self._waiting[None] += count
         try:
@@ -176,7 +177,7 @@ class Pools:
         await self.end(sandbox)
 
     def _make_room(self, spec: Spec) -> None:
-        """Where places are wanted that other specs keep ready: one of the spec that has most of them goes."""
+        """Makes room where other specs keep places ready: a sandbox of the spec that has most of them goes."""
         if self._used >= self.capacity and self._opening[spec] < self._waiting[spec]:
             others = [each for each in self._ready if each != spec and self._ready[each]]
             if other := max(others, key=lambda each: len(self._ready[each]), default=None):

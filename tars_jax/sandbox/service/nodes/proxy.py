@@ -1,4 +1,4 @@
-"""What a client asks of a session, passed on to the node that has it, and the answer back: HTTP and WebSockets.
+"""Requests for a session passed on to the node that has it, and the answers back: HTTP and WebSockets.
 
 Node and client see what the other wrote, but for headers of one connection and those that say for whom a request is.
 """

@@ -1,4 +1,4 @@
-"""What a node opens, as its pools see it; and the specs of what it is to keep ready."""
+"""Sandboxes of a node, as its pools see them; and the specs of those to keep ready."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ LEASE = ("lease_seconds", "idempotency_key")  # fields of a request that are abo
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """What a session is to be: two of equal text are as good as each other, as long as nobody has used them."""
+    """The spec of a session: two sandboxes of equal spec are as good as each other, as long as nobody has used them."""
 
     text: str  # JSON {"owner", "body"}: the body of a request for a lease, without the lease
 
     @property
     def key(self) -> str:
-        """By which managers know it."""
+        """The key by which managers know the spec."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
 
@@ -37,7 +37,9 @@ def spec_of(body: Mapping[str, Any], owner: str) -> Spec:
     an owner, as snapshots do, is opened for that one alone.
     """
     if body.get("kind") == COMPUTER and body.get("snapshot") is None:
-        fields = protocol.Fields({name: value for name, value in body.items() if name not in ("kind", "snapshot")})
+        fields = protocol.RequestFields(
+            {name: value for name, value in body.items() if name not in ("kind", "snapshot")}
+        )
         spec = read_spec(fields)
         fields.done()
         body, owner = {"kind": COMPUTER, **spec.to_json()}, ""
@@ -45,7 +47,7 @@ def spec_of(body: Mapping[str, Any], owner: str) -> Spec:
 
 
 class Sandbox(Protocol):
-    """One that is open. All raise SandboxFailure when it is gone."""
+    """An open sandbox. All methods raise SandboxFailure when it is gone."""
 
     async def ended(self) -> None:
         """Returns when it is gone, whoever ended it."""
@@ -73,7 +75,7 @@ class Opener(Protocol):
 
 
 def read_warm(file: Path | None) -> dict[Spec, int]:
-    """How many computers of which spec to keep ready, from {"small": {"memory_mib": 256, "warm": 2}}.
+    """The number of computers of each spec to keep ready, from {"small": {"memory_mib": 256, "warm": 2}}.
 
     The names are for people; the other fields are those of a request for a computer. Raises InputError that names file
     and field.

@@ -22,7 +22,7 @@ AVOIDED_S = 1.0  # a node that did not answer, or could open nothing
 
 
 class SessionScheduler:
-    """That of one manager."""
+    """The scheduler of one manager."""
 
     def __init__(self, client: NodeClient) -> None:
         self._client = client

@@ -15,7 +15,7 @@ from tars_jax.sandbox.service.config import Owner
 from tars_jax.sandbox.service.kinds import Kind, Opening
 from tars_jax.sandbox.service.nodes.sandboxes import LEASE, Spec, spec_of
 from tars_jax.sandbox.sessions.leased_session import LeasedSession
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import RequestError, RequestFields
 
 READY = "(ready)"  # who has the sessions that are kept ready
 LOOK_S = 0.5  # between two looks whether one of them is still there
@@ -44,7 +44,8 @@ class ServiceSession:
             await self.session.computer.machine.run(["/bin/true"], b"", timeout_s=10)
 
     def give(self, owner: str, seconds: float) -> str:
-        """It is that owner's, with a lease of its own; its new token. Raises SandboxFailure, InputError."""
+        """Gives the session to an owner, with a lease of its own; returns its new token. Raises SandboxFailure,
+        InputError."""
         try:
             return self._kind.sessions.hand_over(self.id, owner, seconds)
         except SessionEnded as error:
@@ -81,7 +82,7 @@ class ServiceOpener:
     async def open(self, spec: Spec) -> ServiceSession:
         """Raises SandboxFailure, InputError for what cannot be."""
         value = json.loads(spec.text)
-        fields = Fields(value["body"])
+        fields = RequestFields(value["body"])
         name = fields.text("kind")
         if name not in self._kinds:
             raise InputError(f"kind must be one of {', '.join(self.kinds)}; got {name!r:.80}")
@@ -95,7 +96,7 @@ class ServiceOpener:
         return ServiceSession(kind, session)
 
     def find(self, id: str) -> ServiceSession:
-        """One that the service has opened by itself, a fork. Raises SessionEnded."""
+        """Finds a session that the service has opened by itself, a fork. Raises SessionEnded."""
         for kind in self._kinds.values():
             if id in kind.sessions:
                 return ServiceSession(kind, kind.sessions.get(id))
@@ -111,7 +112,7 @@ class PooledKind:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kind, name)
 
-    def opening(self, fields: Fields, owner: Owner, seconds: float) -> Opening:
+    def opening(self, fields: RequestFields, owner: Owner, seconds: float) -> Opening:
         self._kind.opening(fields, owner, seconds)  # raises RequestError for what cannot be
         body = {name: value for name, value in fields.values.items() if name not in LEASE}
         spec = spec_of({**body, "kind": self._kind.name}, owner.name)

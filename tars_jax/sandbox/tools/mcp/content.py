@@ -12,7 +12,7 @@ import mcp_types as types
 
 from tars_jax.pictures import as_seen, opened
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.sandbox.tools.forms import LIMIT, Answer
+from tars_jax.sandbox.tools.forms import LIMIT, ToolResult
 
 MOST_IMAGES = 4
 LARGEST_IMAGE = 4096  # pixels, of either side
@@ -20,7 +20,7 @@ MOST_BYTES = 16 << 20  # of an image as it comes
 MOST_BLOCKS = 1000
 
 
-def answer_of(result: types.CallToolResult) -> Answer:
+def answer_of(result: types.CallToolResult) -> ToolResult:
     """Answer of a tool; of what cannot be shown, such as sound, a line says what it was."""
     texts: list[str] = []
     images: list[bytes] = []
@@ -36,10 +36,10 @@ def answer_of(result: types.CallToolResult) -> Answer:
     if (structured := result.structured_content) is not None and not _says(texts, structured):
         texts.append(json.dumps(structured, ensure_ascii=False))
     text = "\n".join(_sound(each) for each in texts) or ("the call failed" if result.is_error else "[no output]")
-    return Answer(cut(text, LIMIT), tuple(images), result.is_error)
+    return ToolResult(cut(text, LIMIT), tuple(images), result.is_error)
 
 
-def result_of(answer: Answer) -> types.CallToolResult:
+def result_of(answer: ToolResult) -> types.CallToolResult:
     content: list[types.ContentBlock] = [types.TextContent(text=_sound(answer.text))]
     for image in answer.images:
         content.append(types.ImageContent(data=base64.b64encode(image).decode(), mime_type="image/png"))

@@ -18,7 +18,7 @@ from mcp.client.session import IncomingMessage
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.tools.forms import Answer
+from tars_jax.sandbox.tools.forms import ToolResult
 from tars_jax.sandbox.tools.mcp.content import answer_of
 from tars_jax.sandbox.tools.mcp.spec import MOST_TOOLS, ServerSpec
 from tars_jax.sandbox.tools.mcp.transports import ConnectionState, by_port, by_program
@@ -129,7 +129,7 @@ class ForeignServer:
             "greeting": greeting.model_dump(by_alias=True, mode="json", exclude_none=True) if greeting else None,
         }  # fmt: skip
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Raises SandboxFailure where the machine is gone, and nothing else."""
         self._calling += 1
         try:
@@ -137,7 +137,7 @@ class ForeignServer:
         finally:
             self._calling -= 1
 
-    async def _called(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
+    async def _called(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
         note = ""
         async with self._turn:
             if self._left is not None and not await self._taken_up():
@@ -162,9 +162,9 @@ class ForeignServer:
             raise
         except Exception as error:  # the library's checks of what came raise many kinds
             return await self._failed(f"its answer is none: {type(error).__name__}: {error}")
-        return Answer(note + answer.text, answer.images, answer.failed)
+        return ToolResult(note + answer.text, answer.images, answer.failed)
 
-    async def _of_error(self, error: mcp.MCPError) -> Answer:
+    async def _of_error(self, error: mcp.MCPError) -> ToolResult:
         if error.code == types.REQUEST_TIMEOUT:
             return await self._failed(f"it did not answer in {self.spec.call_s:g} s")
         if error.code in _DEAD:
@@ -172,9 +172,9 @@ class ForeignServer:
             return await self._failed(self._way.why or "the connection has ended")
         return await self._failed(f"it refused: {error.message}")
 
-    async def _failed(self, why: str) -> Answer:
+    async def _failed(self, why: str) -> ToolResult:
         await self._machine.client.call("hello")  # raises SandboxFailure where the machine itself is gone
-        return Answer(f"MCP server {self.spec.name}: {why[:2000]}", failed=True)
+        return ToolResult(f"MCP server {self.spec.name}: {why[:2000]}", failed=True)
 
     async def _taken_up(self) -> bool:
         """Whether the process that was left goes on. Raises SandboxFailure where the machine is gone."""

@@ -13,7 +13,7 @@ import mcp_types as types
 
 from tars_jax.environment import Function
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.tools.forms import Answer
+from tars_jax.sandbox.tools.forms import ToolResult
 from tars_jax.sandbox.tools.mcp.foreign import ForeignServer
 from tars_jax.sandbox.tools.mcp.schemas import writable
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec
@@ -89,7 +89,7 @@ class ForeignTools:
     def __contains__(self, name: str) -> bool:
         return name in self._calls
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Raises SandboxFailure where the machine is gone."""
         server, tool, names = self._calls[name]
         return await server.call(tool, {names.get(each, each): value for each, value in arguments.items()})

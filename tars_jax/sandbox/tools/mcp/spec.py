@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from tars_jax import InputError
 from tars_jax.decoding import decoded
-from tars_jax.json_fields import shown
+from tars_jax.json_fields import short_repr
 
 MOST_SERVERS = 16
 MOST_TOOLS = 64  # of one server, unless its `tools` names those that are wanted
@@ -68,7 +68,7 @@ class ServerSpec:
 def read_specs(servers: Any) -> tuple[ServerSpec, ...]:
     """The servers of an option `mcp`: a list of objects with the fields of `ServerSpec`. Raises InputError."""
     if not isinstance(servers, list | tuple):
-        raise InputError(f"mcp must be a list of servers; got {shown(servers)}")
+        raise InputError(f"mcp must be a list of servers; got {short_repr(servers)}")
     if len(servers) > MOST_SERVERS:
         raise InputError(f"mcp must have at most {MOST_SERVERS} servers; got {len(servers)}")
     specs = decoded(list(servers), tuple[ServerSpec, ...], "mcp")

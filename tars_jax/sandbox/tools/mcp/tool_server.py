@@ -17,7 +17,7 @@ from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS, FileForms
 from tars_jax.sandbox.tools.files import Files
-from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Answer, Toolbox
+from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Toolbox, ToolResult
 from tars_jax.sandbox.tools.mcp.content import result_of
 from tars_jax.sandbox.tools.mcp.endpoint import GONE
 from tars_jax.sandbox.tools.pages import Pages
@@ -27,7 +27,7 @@ MOST_REMEMBERED = 256
 LONGEST_CALL_ID = 200
 MOST_SEEN = 2000  # characters
 
-Call = Callable[[str, Mapping[str, Any]], Awaitable[Answer]]
+Call = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
 _READS = ("read_file", "list_files", "search_files", "Search", "LinkReader")
 _INSTRUCTIONS = (
     "A Linux computer of its own: shells and a Python kernel keep their state from call to call. Files lie in the home "
@@ -45,8 +45,8 @@ class ToolServer:
     def __init__(self, name: str, functions: Sequence[Function], call: Call, *, instructions: str = "") -> None:
         self._functions = {function.name: function for function in functions}
         self._call = call
-        self._remembered: OrderedDict[str, asyncio.Task[Answer]] = OrderedDict()
-        self._going: set[asyncio.Task[Answer]] = set()
+        self._remembered: OrderedDict[str, asyncio.Task[ToolResult]] = OrderedDict()
+        self._going: set[asyncio.Task[ToolResult]] = set()
         self.server: Server[Any] = Server(
             name, version="1", instructions=instructions or None, on_list_tools=self._list, on_call_tool=self._called
         )
@@ -96,7 +96,7 @@ class ToolServer:
                 task.cancel()
             raise
 
-    async def _answer(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+    async def _answer(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         return await self._call(name, arguments)
 
     @staticmethod
@@ -106,7 +106,7 @@ class ToolServer:
             raise MCPError(types.INVALID_PARAMS, f"{CALL_ID} must be a text of at most {LONGEST_CALL_ID} characters")
         return id
 
-    def _remember(self, id: str, task: asyncio.Task[Answer]) -> None:
+    def _remember(self, id: str, task: asyncio.Task[ToolResult]) -> None:
         self._remembered[id] = task
         for old in list(self._remembered):
             if len(self._remembered) <= MOST_REMEMBERED:
@@ -115,7 +115,7 @@ class ToolServer:
                 del self._remembered[old]
 
 
-async def _stays(task: asyncio.Task[Answer], context: ServerRequestContext[Any]) -> bool:
+async def _stays(task: asyncio.Task[ToolResult], context: ServerRequestContext[Any]) -> bool:
     """Waits for a call. One whose client has gone is cancelled, which the older revision's transport leaves to us."""
     gone = None if context.request is None else context.request.scope.get(GONE)
     if gone is None:
@@ -165,7 +165,7 @@ class ComputerServer:
         await self.tools.close()
         await self._toolbox.__aexit__()
 
-    async def _call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+    async def _call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         if self._seen is None:
             return await self._called(name, arguments)
         told = str(next(iter(arguments.values()), ""))[:MOST_SEEN]
@@ -174,7 +174,7 @@ class ComputerServer:
         self._seen(f"{answer.text[-MOST_SEEN:].rstrip()}\n", name)
         return answer
 
-    async def _called(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+    async def _called(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         if name in self._more and self._call_more is not None:
             return await self._call_more(name, arguments)
         forms = self._files if name in FILE_FUNCTIONS else self._toolbox

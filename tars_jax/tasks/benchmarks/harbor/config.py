@@ -153,7 +153,7 @@ class Surroundings(_Networked, frozen=True, kw_only=True):
 
     @property
     def accelerators(self) -> str:
-        """What of them it asks for."""
+        """The accelerators that the task asks for, in words."""
         return ", ".join(f"{name} = {value!r}" for name in ("gpus", "tpu") if (value := getattr(self, name)))
 
 

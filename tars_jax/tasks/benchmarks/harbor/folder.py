@@ -173,7 +173,8 @@ def resolved(env: Mapping[str, str], where: str) -> dict[str, str]:
 
 
 def why_left_out(task: HarborTask, *, online: bool = False) -> str:
-    """Why it cannot be played in a computer without containers; empty: it can, as far as can be told before.
+    """The reason why a task cannot be played in a computer without containers; empty: it can, as far as can be told
+    before.
 
     `online`: programs reach the hosts that phases name, and bases serve that this machine is only near to.
     """
@@ -193,7 +194,7 @@ def _reasons(task: HarborTask, online: bool) -> Iterator[str]:
 
 
 def _of_links(task: HarborTask) -> Iterator[str]:
-    """What is read of a task, or put into its computer, must be of its folder: never a file of this machine's own."""
+    """Paths that lead out of a task's folder: no file of this machine's own may be read or put into its computer."""
     root = task.folder.resolve()
     folders = [task.environment]
     for stage in task.stages:

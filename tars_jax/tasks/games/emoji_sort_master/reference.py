@@ -17,7 +17,7 @@ Pour = tuple[int, int]  # from, to
 
 
 def top_run(tube: Tube) -> int:
-    """How many faces of one kind lie on top."""
+    """The number of faces of one kind that lie on top."""
     run = 0
     while run < len(tube) and tube[-run - 1] == tube[-1]:
         run += 1

@@ -48,7 +48,7 @@ def after(places: Places, slide: Slide) -> Places:
 
 @functools.lru_cache(maxsize=16)
 def known_distances(blocks: tuple[Block, ...], side: int) -> dict[Places, int]:
-    """What `distances` has worked out for these blocks so far; it only saves time."""
+    """A cache of `distances` for these blocks."""
     return {}
 
 
@@ -96,7 +96,7 @@ def corner(blocks: tuple[Block, ...], places: Places, number: int) -> tuple[int,
 
 
 def words(blocks: tuple[Block, ...], places: Places, slide: Slide) -> str:
-    """Where the block lies, which way it goes and how far: "3 1 down 2"."""
+    """A slide in words, the block's place, direction and length: "3 1 down 2"."""
     number, by = slide
     column, row = corner(blocks, places, number)
     direction = ("right" if by > 0 else "left") if blocks[number][2] else ("down" if by > 0 else "up")

@@ -48,7 +48,7 @@ def legal_directions(board: Board) -> list[str]:
 
 
 def value(board: Board) -> float:
-    """How good a board is: its large tiles stand along the snake. A board without moves is worth nothing."""
+    """The worth of a board: its large tiles stand along the snake. A board without moves is worth nothing."""
     return sum(weight * tile for weight, tile in zip(SNAKE, (tile for line in board for tile in line), strict=True))
 
 

@@ -61,7 +61,7 @@ def merge(gems: Gems, side: int, group: list[int], place: int) -> Gems:
 
 
 def worth(gems: Gems, side: int) -> float:
-    """How good a board is: large gems, and neighbours that will merge.
+    """The worth of a board: large gems, and neighbours that will merge.
 
     On a large board so many kinds fall that a game may be lost: there what is not yet merged is kept as a reserve.
     """

@@ -41,13 +41,13 @@ class HexBoard:
         return [self.bits(way) for way in laid if all(place in self.places for place in way)]
 
     def lay(self, taken: int, way: int) -> tuple[int, int]:
-        """What is taken after a piece was laid, and how many lines vanished."""
+        """The cells that are taken after a piece was laid, and the number of lines that vanished."""
         taken |= way
         full = [line for line in self.lines if taken & line == line]
         return taken & ~functools.reduce(int.__or__, full, 0), len(full)
 
     def worth(self, taken: int) -> int:
-        """How good a board is: little lies on it, and its free places border on few others."""
+        """The worth of a board: little lies on it, and its free places border on few others."""
         free, solid = self.all & ~taken, taken | self.beyond
         ragged = sum(
             (free & solid >> step).bit_count() + (free & solid << step).bit_count()

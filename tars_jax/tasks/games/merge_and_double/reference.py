@@ -43,12 +43,12 @@ def drop(columns: Columns, column: int, block: int) -> Columns:
 
 
 def open_columns(columns: Columns, height: int, block: int) -> list[int]:
-    """Where a block may fall: a full column takes it only onto its like."""
+    """Columns in which a block may fall: a full column takes it only onto its like."""
     return [column for column, stack in enumerate(columns) if len(stack) < height or stack[-1] == block]
 
 
 def worth(columns: Columns) -> float:
-    """How good a board is, at most 0: few low blocks, and neighbours that need few doublings to become alike."""
+    """The worth of a board, at most 0: few low blocks, and neighbours that need few doublings to become alike."""
     lost = 0.0
     for stack, beside in zip(columns, (*columns[1:], ()), strict=True):
         lost += BLOCK * len(stack) + HIGH * len(stack) ** 2

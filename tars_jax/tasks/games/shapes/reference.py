@@ -63,7 +63,7 @@ def fill(pieces: tuple[Piece, ...], gaps: int) -> tuple[Piece, ...] | None:
 
 
 def plan_for(state: Mapping[str, Any], placed: Mapping[int, Sequence[int]]) -> Plan | None:
-    """Where the pieces go that are not `placed` yet, first gap first."""
+    """Places of the pieces that are not `placed` yet, first gap first."""
     shapes = {index: piece["cells"] for index, piece in enumerate(state["pieces"])}
     gaps = bits_of(state["outline"]) - sum(bits_of(cells_at(shapes[index], at)) for index, at in placed.items())
     free = tuple((index, bits_of(cells)) for index, cells in shapes.items() if index not in placed)

@@ -63,7 +63,7 @@ class BitBoard:
         return filled, len(full)
 
     def worth(self, board: int) -> float:
-        """Of a board at rest: many empty cells, few edges between wood (or the rim) and empty cells."""
+        """The worth of a board at rest: many empty cells, few edges between wood (or the rim) and empty cells."""
         across = ((board ^ board >> 1) & self._not_last).bit_count()
         down = ((board ^ board >> self.size) & (self.all >> self.size)).bit_count()
         rim = sum((~board & edge).bit_count() for edge in self._edges)

@@ -12,7 +12,7 @@ Place = Sequence[int]  # row, column
 
 
 def cleared(board: Sequence[Sequence[int]], one: Place, other: Place) -> int:
-    """How many candies stand in lines of three or more right after a swap."""
+    """The number of candies in lines of three or more right after a swap."""
     tiles = [list(line) for line in board]
     (a, b), (c, d) = one, other
     tiles[a][b], tiles[c][d] = tiles[c][d], tiles[a][b]

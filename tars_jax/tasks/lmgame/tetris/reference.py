@@ -32,7 +32,7 @@ def fits(board: Board, shape: Shape, x: int, y: int) -> bool:
 
 
 def worth(board: Board, shape: Shape, x: int, y: int) -> float:
-    """How good the well is once the piece has dropped from (x, y)."""
+    """The worth of the well once the piece has dropped from (x, y)."""
     while fits(board, shape, x, y + 1):
         y += 1
     filled = [[bool(value) for value in line] for line in board]

@@ -50,7 +50,7 @@ def transaction(entry: Transaction) -> dict[str, str]:
 
 
 def lines(text: bytes) -> list[dict[str, str]]:
-    """What begins with no date, word by word; and what is passed over."""
+    """Lines that begin with no date, word by word; and lines that are passed over."""
     found: list[dict[str, str]] = []
     words: list[str] = []
     is_entry = False

@@ -1,4 +1,4 @@
-"""What every app of the stand-in is: pages with a way back, a field that has the focus, rows that verifiers read."""
+"""The base of the stand-in's apps: pages with a way back, a field that has the focus, rows that verifiers read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = Mapping[str, object]
 
 
 class System(Protocol):
-    """What an app may use of the phone."""
+    """The phone as its apps may use it."""
 
     def setting(self, table: str, name: str) -> str: ...
 
@@ -44,7 +44,7 @@ class App:
         self.clear()
 
     def clear(self) -> None:
-        """As on the first start, with the data of the seed."""
+        """Clears the app's data as on the first start, to those of the seed."""
         self.page, self.scroll = "main", 0.0
         self.focus: TextField | None = None
         self._before: list[str] = []
@@ -79,7 +79,7 @@ class App:
         return True
 
     def first_page(self) -> None:
-        """As if opened from its icon after it was ended; what it has stored stays."""
+        """Opens the first page, as from its icon after it was ended; what it has stored stays."""
         self.page, self.scroll, self.focus = "main", 0.0, None
         self._before.clear()
 

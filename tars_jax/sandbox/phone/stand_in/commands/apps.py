@@ -59,7 +59,7 @@ def _start(device: StandInDevice, args: list[str]) -> CommandOutput:
 
 
 def _broadcast(device: StandInDevice, args: list[str]) -> CommandOutput:
-    """What the ADB keyboard and Clipper answer, which people install to type any text by ADB."""
+    """A broadcast to the ADB keyboard or Clipper, which people install to type any text by ADB, and its answer."""
     action = option(args, "-a") or ""
     extras = {args[at + 1]: args[at + 2] for at, arg in enumerate(args[:-2]) if arg in ("--es", "-e")}
     result = "result=0"
@@ -114,7 +114,7 @@ def pm(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
 
 
 def monkey(device: StandInDevice, args: list[str], given: bytes) -> CommandOutput:
-    """Its use as "start this app" alone."""
+    """The program `monkey`, in its use as "start this app" alone."""
     package = option(args, "-p")
     if package is None or device.find(package) is None:
         return CommandOutput(b"** No activities found to run, monkey aborted.\n", b"", 252)

@@ -1,4 +1,4 @@
-"""What a command of the stand-in's shell is."""
+"""Commands of the stand-in's shell: their output and their options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tars_jax.sandbox.phone.stand_in.device.device import StandInDevice
 
 @dataclasses.dataclass(frozen=True)
 class CommandOutput:
-    """What a command wrote, and its exit status."""
+    """The output of a command, and its exit status."""
 
     stdout: bytes = b""
     stderr: bytes = b""

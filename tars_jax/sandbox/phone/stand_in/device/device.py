@@ -14,8 +14,7 @@ from PIL import Image
 from tars_jax import InputError
 from tars_jax.sandbox.phone.stand_in.apps import APPS, App, Home
 from tars_jax.sandbox.phone.stand_in.device import tables
-from tars_jax.sandbox.phone.stand_in.device.recents import recent_cards
-from tars_jax.sandbox.phone.stand_in.device.screen_image import NAVIGATION, STATUS, draw_screen
+from tars_jax.sandbox.phone.stand_in.device.screen_image import NAVIGATION, STATUS, draw_screen, recent_cards
 from tars_jax.sandbox.phone.stand_in.device.storage import Storage
 from tars_jax.sandbox.phone.stand_in.screen import keyboard
 from tars_jax.sandbox.phone.stand_in.screen.layout import Layout
@@ -115,7 +114,7 @@ class StandInDevice:
     # The screen.
 
     def resize(self, size: tuple[int, int] | None = None, density: int | None = None) -> None:
-        """Another size and density than the natural ones; None: the natural one."""
+        """Resizes the screen to another size and density than the natural ones; None: the natural one."""
         density = density or self.natural_density
         self.check_size(*(size or self.natural_size), density)
         self.override, self.density = size, density
@@ -138,7 +137,7 @@ class StandInDevice:
         return min(self.density / 160, min(self.size) / 300)
 
     def widgets(self) -> list[Widget]:
-        """What is on the screen, those behind first. Lengths in dp."""
+        """Widgets on the screen, those behind first. Lengths in dp."""
         width, height = (side / self.scale for side in self.size)
         bottom = height - NAVIGATION
         app = self.front

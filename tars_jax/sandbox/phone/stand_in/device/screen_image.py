@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from PIL import Image
 
+from tars_jax.sandbox.phone.stand_in.apps import App
 from tars_jax.sandbox.phone.stand_in.device.tables import SIGNS
 from tars_jax.sandbox.phone.stand_in.screen.drawing import Canvas
+from tars_jax.sandbox.phone.stand_in.screen.layout import Layout
 from tars_jax.sandbox.phone.stand_in.screen.widgets import Box, Widget
 
 STATUS, NAVIGATION = 24.0, 40.0  # dp, of the two bars
@@ -18,7 +20,7 @@ KEYS = ("◁", "○", "□")  # of the lower bar: back, home, recent apps
 
 
 class HasScreen(Protocol):
-    """What of a device is drawn."""
+    """The parts of a device that are drawn."""
 
     seed: int
 
@@ -54,3 +56,15 @@ def draw_screen(device: HasScreen) -> Image.Image:
     for widget, sign in zip(widgets[-len(KEYS) :], KEYS, strict=True):
         canvas.text(widget.box, sign, 16, color)
     return canvas.image
+
+
+def recent_cards(
+    layout: Layout, apps: Sequence[App], open: Callable[[str], None], stop: Callable[[str], None]
+) -> None:  # fmt: skip
+    """Fills a layout with a card for each app, the latest first."""
+    layout.header("Recent apps")
+    for app in apps:
+        layout.row(f"recent_{app.package}", app.name, app.package, tap=lambda app=app: open(app.package),
+                   hold=lambda app=app: stop(app.package))  # fmt: skip
+    if not apps:
+        layout.label("empty", "   No recent apps", 60)

@@ -47,7 +47,7 @@ class Tables:
 
 
 def properties(seed: int) -> dict[str, str]:
-    """What `getprop` shows. A stand-in says that it is one."""
+    """Properties that `getprop` shows. A stand-in says that it is one."""
     return {
         "ro.build.display.id": f"tars_jax stand-in, seed {seed}",
         "ro.build.version.release": "none (stand-in)",

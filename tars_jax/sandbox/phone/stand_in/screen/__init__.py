@@ -1,1 +1,1 @@
-"""What a stand-in draws its screens with: widgets, their layout, a canvas."""
+"""Screens of the stand-in: widgets, their layout, a canvas."""

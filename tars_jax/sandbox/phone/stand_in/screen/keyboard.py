@@ -13,7 +13,8 @@ SPECIAL = {"shift": "⇧", "delete": "⌫", "signs": "?123", "letters": "abc", "
 
 
 class OnScreenKeyboard:
-    """Which of its pages is shown. What is typed goes to `write`; "delete" and "enter" go to `press`."""
+    """The keyboard and the one of its pages that is shown. Typed characters go to `write`; "delete" and "enter" go to
+    `press`."""
 
     def __init__(self, write: Callable[[str], object], press: Callable[[str], object]) -> None:
         self._write, self._press = write, press

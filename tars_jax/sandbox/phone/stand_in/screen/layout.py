@@ -27,7 +27,7 @@ class Layout:
 
     @property
     def most_scroll(self) -> float:
-        """How far the body can be moved up."""
+        """The distance that the body can be scrolled."""
         return max(0.0, self._y - (self._bottom - self._top))
 
     @property

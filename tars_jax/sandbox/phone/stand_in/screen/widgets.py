@@ -1,4 +1,4 @@
-"""What a screen of the stand-in consists of: widgets with a place, a text and what a finger does to them.
+"""Widgets of the stand-in's screens: their place, their text, and what a finger does to them.
 
 Lengths are dp (density-independent pixels, 1/160 inch), as on Android; `../device/device.py` multiplies by the density.
 """
@@ -29,7 +29,7 @@ class Box:
         return Box(self.left + x, self.top + y, self.right + x, self.bottom + y)
 
     def clipped(self, other: Box) -> Box:
-        """What of it is inside `other`; without area if there is nothing."""
+        """The part that is inside `other`; without area where there is none."""
         left, top = max(self.left, other.left), max(self.top, other.top)
         return Box(left, top, max(left, min(self.right, other.right)), max(top, min(self.bottom, other.bottom)))
 
@@ -57,7 +57,7 @@ class TextField:
 
 @dataclasses.dataclass(frozen=True)
 class Widget:
-    """One thing on the screen."""
+    """A widget: one thing on the screen."""
 
     kind: Kind
     id: str  # unique on its screen
