@@ -29,7 +29,7 @@ NEVER = np.iinfo(np.int32).max  # a distance: no answer ends from here
 ROOM = (1024, 128)  # states and classes of a table that grows
 
 
-@flax.struct.dataclass
+@flax.struct.dataclass(eq=False)  # one is equal to itself alone: functions are kept by it
 class Constraints:
     """Any number of constraints in one table."""
 

@@ -8,6 +8,7 @@ with experts, K experts of a token.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from typing import Any
 
@@ -219,6 +220,7 @@ def init_parameters(config: ModelConfig, key: jax.Array) -> Parameters:
     return Policy(config).init(key, dummy_inputs(config))["params"]
 
 
+@functools.cache
 def parameter_shapes(config: ModelConfig) -> Any:
     """Shapes and types of what `init_parameters` returns; nothing is computed."""
     return jax.eval_shape(lambda: init_parameters(config, jax.random.key(0)))

@@ -16,6 +16,7 @@ import ast
 import contextlib
 import dataclasses
 import difflib
+import functools
 import math
 import pathlib
 import runpy
@@ -184,12 +185,18 @@ def _find(name: str, root: pathlib.Path) -> pathlib.Path:
 def read_python(path: pathlib.Path) -> ml_collections.ConfigDict:
     """The config that a file makes; raises InputError for one that makes none."""
     try:
-        return runpy.run_path(str(path))["get_config"]()
+        return _executed(str(path), path.stat().st_mtime_ns)["get_config"]()
     except Exception as error:
         raise InputError(
             f"{path} must be a Python file with a function get_config() that returns an ml_collections.ConfigDict; "
             f"got {type(error).__name__}: {error}"
         ) from error
+
+
+@functools.lru_cache(maxsize=100)
+def _executed(path: str, changed_ns: int) -> dict[str, Any]:
+    """The names of a Python file, which is executed again when it has changed."""
+    return runpy.run_path(path)
 
 
 def _read_run(path: pathlib.Path, experiment: str) -> dict[str, Any]:

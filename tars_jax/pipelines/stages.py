@@ -21,7 +21,7 @@ from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.rollout.players import demonstrating_player
 from tars_jax.training.checkpoint import Checkpoints, save_parameters
 from tars_jax.training.metrics import require_finite
-from tars_jax.training.optimizers import make_optimizer
+from tars_jax.training.optimizers import shared_optimizer
 from tars_jax.training.packing import rows_of_update
 from tars_jax.training.placement import take_rows
 from tars_jax.training.state import (
@@ -78,7 +78,7 @@ def supervise(
     rows = context.packer.pack_read(readable, config.batch_rows).rows
     num_rows = rows.action_mask.shape[0]
     updates = config.updates if epochs is None else epochs * num_rows // config.batch_rows
-    optimizer = make_optimizer(decaying(config, updates))
+    optimizer = shared_optimizer(decaying(config, updates))
     update = make_supervised_update(context.model, optimizer, config.router_aux_loss_weight, loss_on)
     fresh = fresh_parameters(context.model, jax.random.key(seed), context.mesh)
     state = init_train_state(fresh if parent is None else start_from(parent, fresh), optimizer)

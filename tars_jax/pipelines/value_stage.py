@@ -20,7 +20,7 @@ from tars_jax.pipelines.starting_weights import start_from
 from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.training.checkpoint import Checkpoints, recorded_notes, save_parameters
 from tars_jax.training.config import PPOConfig, ValuePretrainingConfig
-from tars_jax.training.optimizers import make_optimizer, only_value_head
+from tars_jax.training.optimizers import only_value_head, shared_optimizer
 from tars_jax.training.state import fresh_parameters, init_train_state, value_parameters
 from tars_jax.training.value import make_value_fn, make_value_update, value_model
 from tars_jax.training.value_pretraining import ValuePretrainingResult, pretrain_value
@@ -107,7 +107,7 @@ class _ValueFit:
 
     def __init__(self, context: RunContext, provider: TaskProvider, policy: Parameters) -> None:
         self._context, self._provider, config = context, provider, context.config
-        self._optimizer = make_optimizer(decaying(config.value, config.value.max_updates))
+        self._optimizer = shared_optimizer(decaying(config.value, config.value.max_updates))
         if context.model.scalar_head:
             self._optimizer = only_value_head(self._optimizer)
         model = value_model(context.model)

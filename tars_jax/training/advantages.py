@@ -6,6 +6,7 @@ Axes: R all rows of a batch, T tokens of a row, N trajectories, A action tokens 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -77,6 +78,7 @@ def advantage_fn(config: PPOConfig, num_parts: int = 1) -> Callable[..., Advanta
     return of_batch
 
 
+@functools.lru_cache(maxsize=8)
 def make_advantage_fn(config: PPOConfig, num_parts: int = 1) -> Callable[..., Advantages]:
     """Makes the jitted `advantage_fn`."""
     return jax.jit(advantage_fn(config, num_parts))

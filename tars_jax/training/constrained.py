@@ -26,6 +26,10 @@ class Automaton(Protocol):
     token_class: Any  # [V] int32
     next_state: Any  # [Q, C] int32, -1 where a class is forbidden
 
+    def __hash__(self) -> int:
+        """By identity, so that functions can be kept by it."""
+        ...
+
     def allowed(self, state: jax.Array, budget: jax.Array) -> jax.Array:
         """[V] bool: the tokens that could be drawn; `budget` counts the token itself."""
         ...

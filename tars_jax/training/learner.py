@@ -31,7 +31,7 @@ from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig, u
 from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.frozen_image_features import FrozenImageFeatures
 from tars_jax.training.metrics import require_finite
-from tars_jax.training.optimizers import make_optimizer, without_vision
+from tars_jax.training.optimizers import shared_optimizer, without_vision
 from tars_jax.training.packing import NonePackable, PackedBatch, Packer, free_routes, map_rows, with_features
 from tars_jax.training.part_critics import PartCritics
 from tars_jax.training.placement import minibatches
@@ -201,8 +201,8 @@ class PPOLearner:
         self._score = make_score_fn(model, automaton)
         self._advantages = make_advantage_fn(config, max(1, len(parts)))
         learns = without_vision if config.freeze_vision else lambda optimizer: optimizer
-        self._policy_optimizer = learns(make_optimizer(policy_optimizer))
-        self._value_optimizer = learns(make_optimizer(value_optimizer))
+        self._policy_optimizer = learns(shared_optimizer(policy_optimizer))
+        self._value_optimizer = learns(shared_optimizer(value_optimizer))
         self._update_policy = make_policy_update(model, self._policy_optimizer, config, automaton, len(parts))
         self._update_value = make_value_update(model, self._value_optimizer, unless_off(config.value_clip))
         self._values = make_value_fn(model)

@@ -7,6 +7,7 @@ root mean square of an update's entries, as it nearly is for AdamW: one rate ser
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -53,11 +54,17 @@ def make_optimizer(config: OptimizerConfig) -> optax.GradientTransformation:
     return optax.chain(optax.clip_by_global_norm(config.clip_norm), algorithm)
 
 
+# Equal configs share an optimizer, and so the updates that are compiled with it. Their numbers cannot be traced.
+shared_optimizer = functools.lru_cache(maxsize=8)(make_optimizer)
+
+
+@functools.lru_cache(maxsize=8)
 def only_value_head(optimizer: optax.GradientTransformation) -> optax.GradientTransformation:
     """Leaves everything but the value head as it is: a shared trunk is the policy's while values are pretrained."""
     return _frozen(optimizer, lambda name: name != "scalar_head")
 
 
+@functools.lru_cache(maxsize=8)
 def without_vision(optimizer: optax.GradientTransformation) -> optax.GradientTransformation:
     """Leaves the vision encoder as it is."""
     return _frozen(optimizer, lambda name: name == "vision")

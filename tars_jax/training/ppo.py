@@ -62,8 +62,9 @@ def score_fn(model: ModelConfig, automaton: Automaton | None = None) -> Callable
     return score
 
 
+@functools.lru_cache(maxsize=8)
 def make_score_fn(model: ModelConfig, automaton: Automaton | None = None) -> Callable[[Parameters, Rows], jax.Array]:
-    """Makes the jitted `score_fn`."""
+    """Makes the jitted `score_fn`; equal models share it, and what has been compiled."""
     return jax.jit(score_fn(model, automaton))
 
 
@@ -151,6 +152,7 @@ def _required(array: Array | None, what: str) -> Array:
     return array
 
 
+@functools.lru_cache(maxsize=8)
 def make_policy_update(
     model: ModelConfig,
     optimizer: optax.GradientTransformation,
@@ -158,7 +160,8 @@ def make_policy_update(
     automaton: Automaton | None = None,
     num_parts: int = 0,
 ) -> Update[PPOBatch]:
-    """`policy_update`, jitted; the state is donated."""
+    """`policy_update`, jitted; the state is donated. Learners with the same arguments share it, and what has been
+    compiled."""
     return Update(policy_update(model, optimizer, config, automaton, num_parts))
 
 

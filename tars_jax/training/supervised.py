@@ -5,6 +5,7 @@ Axes: B rows, T tokens.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import jax
@@ -54,8 +55,10 @@ def supervised_update(
     return gradient_step(loss_fn, optimizer)
 
 
+@functools.lru_cache(maxsize=8)
 def make_supervised_update(
     model: ModelConfig, optimizer: optax.GradientTransformation, router_aux_loss_weight: float, loss_on: str = "agent"
 ) -> Update[Rows]:
-    """`supervised_update`, jitted; the state is donated."""
+    """`supervised_update`, jitted; the state is donated. Stages with the same arguments share it, and what has been
+    compiled."""
     return Update(supervised_update(model, optimizer, router_aux_loss_weight, loss_on))

@@ -61,10 +61,12 @@ def value_update(
     return gradient_step(loss_fn, optimizer, "value_gradient_norm")
 
 
+@functools.lru_cache(maxsize=8)
 def make_value_update(
     model: ModelConfig, optimizer: optax.GradientTransformation, clip: float | None
 ) -> Update[ValueBatch]:
-    """`value_update`, jitted; the state is donated."""
+    """`value_update`, jitted; the state is donated. Learners with the same arguments share it, and what has been
+    compiled."""
     return Update(value_update(model, optimizer, clip))
 
 
@@ -74,8 +76,9 @@ def value_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
     return lambda parameters, rows: shift_values(forward(model, parameters, rows.inputs).values)
 
 
+@functools.lru_cache(maxsize=8)
 def make_value_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
-    """Makes the jitted `value_fn`."""
+    """Makes the jitted `value_fn`; equal models share it, and what has been compiled."""
     return jax.jit(value_fn(model))
 
 

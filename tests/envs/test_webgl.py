@@ -37,6 +37,7 @@ async def played(manager: BrowserManager, renderer: str, most: int = 8) -> list[
 
 
 @pytest.mark.parametrize("side", [96, 320])
+@pytest.mark.first(1)
 def test_blocks_are_drawn_alike_in_every_browser_and_played_to_the_end(side: int) -> None:
     async def play(renderer: str) -> list[Observation]:
         async with BrowserManager(BrowserConfig(browsers=1, width=side, height=side)) as manager:

@@ -22,9 +22,8 @@ pytestmark = [
 ]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TINY = (
-    "demonstrations.episodes=8", "supervised.updates=2", "supervised.batch_rows=4", "value.episodes=10",
-    "value.max_episodes=10", "value.max_updates=2", "value.batch_rows=4", "ppo.updates=1", "ppo.min_batch=6",
-    "ppo.minibatch_rows=4", "task.evaluation_episodes=5", "browser.pages=5",
+    "demonstrations.episodes=8", "supervised.updates=2", "supervised.batch_rows=4", "ppo.updates=1", "ppo.min_batch=6",
+    "ppo.advantages=group", "ppo.group_size=2", "ppo.minibatch_rows=4", "task.evaluation_episodes=5", "browser.pages=5",
 )  # fmt: skip
 
 

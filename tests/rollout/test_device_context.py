@@ -111,6 +111,7 @@ def of_the_loop(episodes: EpisodeArrays, at: int, config: MemoryConfig) -> list[
 
 
 @pytest.mark.parametrize(("window", "summaries"), [(1, 3), (3, 0), (2, 2), (1, 12)])
+@pytest.mark.first(2)
 def test_prompts_are_those_of_the_agent_loop(window: int, summaries: int) -> None:
     own = context(window, summaries, summary_tokens=12)
     size = own.prompts.size
