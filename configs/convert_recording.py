@@ -9,18 +9,19 @@ Expected result: a line for what could not be kept, and one that says where it l
 """
 
 import dataclasses
+import os
 
 from ml_collections import ConfigDict
 
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import field
+from tars_jax.rules import Rule, field
 
 
 @dataclasses.dataclass(frozen=True)
 class ConvertRecording(RunFields):
     """The recording to convert."""
 
-    source: str = field("", "folder of the recording")
+    source: str = field("", "folder of the recording", Rule(os.path.isdir, "the folder of a recording"))
     output: str = field("", "new folder of the converted recording; empty: recording in the run directory")
 
 

@@ -13,14 +13,16 @@ from ml_collections import ConfigDict
 
 from tars_jax.pipelines.run_sections import SandboxSection
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import at_least, field, one_of
+from tars_jax.rules import Rule, at_least, field, one_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Replay(RunFields):
     """The recorded run, and which half of it is run again."""
 
-    source: str = field("", "run directory or published archive")
+    source: str = field(
+        "", "run directory or published archive", Rule(bool, "a run directory or an archive that `publish` made")
+    )
     mode: str = field(
         "train",
         "half that is run again: train, the learner from recorded episodes; rollout, engine and browser "

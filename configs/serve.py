@@ -8,6 +8,7 @@ Ready when it prints its address and an example call. Ctrl-C or SIGTERM ends it.
 """
 
 import dataclasses
+import os
 
 from ml_collections import ConfigDict
 
@@ -37,6 +38,7 @@ class Serve(ListenAddress, RunFields):
     checkpoint_root: str = field(
         "",
         "folder below which new weights may be loaded; empty: the checkpoint's parent folder, none for a preset",
+        Rule(lambda folder: not folder or os.path.isdir(folder), "a folder that is there"),
     )
     record: str = field(
         "",

@@ -18,8 +18,6 @@ POSITIONAL = ("source",)
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     source = Path(config.source)
-    if not config.source or not source.is_dir():
-        raise InputError(f"config.source must be the folder of a recording; got {config.source!r}")
     output = Path(config.output) if config.output else run_directory.path / "recording"
     if (source / HEAD).is_file():
         file = export_openadapt(read_recording(source), output)

@@ -40,8 +40,6 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     if checkpoint is not None and not checkpoint.is_dir():
         raise InputError(f"config.checkpoint must be a folder like RUN/policy; got {config.checkpoint!r}")
     root = Path(config.checkpoint_root) if config.checkpoint_root else None
-    if root is not None and not root.is_dir():
-        raise InputError(f"config.checkpoint_root must be a folder that is there; got {config.checkpoint_root!r}")
     if root is None and checkpoint is not None:
         root = checkpoint.absolute().parent
     if not config.api_key_file and not is_loopback(config.host):
