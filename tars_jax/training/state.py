@@ -47,13 +47,19 @@ def abstract_parameters(model: ModelConfig, mesh: Mesh) -> Parameters:
 def init_train_state(parameters: Parameters, optimizer: optax.GradientTransformation) -> TrainState:
     """A state at step 0; the optimizer's moments take the parameters' shardings. The parameters are copied."""
     shardings = jax.tree.map(lambda leaf: leaf.sharding, parameters)
-    parameters = jax.device_put(jax.tree.map(jnp.copy, parameters), shardings)
+    parameters = jax.device_put(_copied(parameters), shardings)
     first = jax.tree.leaves(shardings)[0]
     whole = NamedSharding(first.mesh, PartitionSpec()) if isinstance(first, NamedSharding) else first
     # Moments are zeros and depend on nothing: the compiler would leave them whole on the first device.
     moments = _like_parameters(jax.eval_shape(optimizer.init, parameters), parameters, whole)
     optimizer_state = jax.jit(optimizer.init, out_shardings=moments)(parameters)
     return TrainState(parameters, optimizer_state, jax.device_put(jnp.int32(0), whole))
+
+
+@jax.jit
+def _copied(parameters: Parameters) -> Parameters:
+    """One program: leaf by leaf, each shape would be compiled by itself."""
+    return jax.tree.map(jnp.copy, parameters)
 
 
 def _like_parameters(state: Any, parameters: Parameters, otherwise: Sharding) -> Any:

@@ -105,7 +105,7 @@ def test_seeds_in_turns_and_at_once_are_the_same(setup: OnDevice) -> None:
     assert embedding.shape[0] == 2 and (embedding[0] != embedding[1]).any()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_value_models_go_on_until_those_of_all_seeds_have_levelled_off(start: Any) -> None:
     config = small()
     config.value.update({"updates": 2, "part": 2, "episodes": 4, "minibatch_rows": 4, "max_updates": 30})

@@ -184,7 +184,7 @@ def test_an_update_that_diverges_says_so(
     packer, rate = Packer(tiny_model, PackingConfig(16, 1), image=5), OptimizerConfig(1e-3)
     learner = PPOLearner(tiny_model, packer, PPOConfig(minibatch_rows=2), REWARDS, rate, rate)
     broken = jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), tiny_parameters)
-    value = init_parameters(value_model(tiny_model), jax.random.key(0))
+    value = jax.jit(lambda key: init_parameters(value_model(tiny_model), key))(jax.random.key(0))
     episodes = [episode([[(0, [8, 9])]], [float(won)]) for won in (0, 1)]
     with pytest.raises(InputError, match="ppo: .*gradient_norm of update 4 became infinite or NaN: training diverged"):
         update(learner, dataclasses.replace(learner.init_states(broken, value), version=3), episodes)
@@ -214,7 +214,7 @@ def test_an_implicit_transfer_in_the_update_raises(
 ) -> None:
     packer, rate = Packer(tiny_model, PackingConfig(16, 1), image=5), OptimizerConfig(1e-3)
     learner = PPOLearner(tiny_model, packer, PPOConfig(minibatch_rows=2), REWARDS, rate, rate)
-    value = init_parameters(value_model(tiny_model), jax.random.key(0))
+    value = jax.jit(lambda key: init_parameters(value_model(tiny_model), key))(jax.random.key(0))
     episodes = [episode([[(0, [GOOD, BAD])]], [float(won)]) for won in (0, 1)]
     update(learner, learner.init_states(tiny_parameters, value), episodes)  # none of ours
     for step in ("_score", "_values", "_advantages", "_update_policy", "_update_value"):
