@@ -178,7 +178,7 @@ def test_a_file_chooses_and_leaves_out(address: str, tmp_path: Path) -> None:
         ('server = "ADDRESS"\nfrobnicate = 1', "frobnicate must be left out"),
         ('server = "ADDRESS"\ntasks = ["Nothing"]', "tasks must be among the 2 of .* got 'Nothing'"),
         ('server = "ADDRESS"\ninstances = [2]', "instances must be below 2"),
-        ('server = "ADDRESS"\nsteps = {ContactsAdd = 0}', "steps must be an object with a whole number"),
+        ('server = "ADDRESS"\nsteps = {ContactsAdd = 0}', "steps.ContactsAdd must be a whole number of at least 1"),
         ('server = "ADDRESS"\nmetadata = "none.json"', "none.json does not exist"),
         ('server = "ADDRESS"\ntoken_variable = "TARS_JAX_NO_SUCH_TOKEN"', "must have TARS_JAX_NO_SUCH_TOKEN"),
         ('server = "http://127.0.0.1:9"', "a server of AndroidWorld that answers; .*does not answer"),
