@@ -38,8 +38,8 @@ from tars_jax.pipelines.starting_weights import starting_point
 from tars_jax.pipelines.suite_play import play_suite
 from tars_jax.pipelines.turn_times import TurnTimes, timed_player
 from tars_jax.training.checkpoint import load_parameters, require_replaceable
+from tars_jax.training.minibatches import take_rows
 from tars_jax.training.packing import Packer, PackingConfig
-from tars_jax.training.placement import take_rows
 from tars_jax.training.progress import Progress, counting, working
 from tars_jax.training.quantized import bytes_on_disk, divergence, load_quantized, save_quantized
 from tars_jax.training.run_directory import RunDirectory, write_json

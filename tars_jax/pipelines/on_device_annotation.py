@@ -33,10 +33,10 @@ from tars_jax.rollout.device_annotators import (
 )
 from tars_jax.rollout.on_device import demonstrate
 from tars_jax.training.config import OptimizerConfig
+from tars_jax.training.minibatches import put_rows, take_rows
 from tars_jax.training.on_device import rows_of, shuffle_played_first
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import Rows
-from tars_jax.training.placement import put_rows, take_rows
 from tars_jax.training.state import Metrics, TrainState
 from tars_jax.training.supervised import supervised_update
 

@@ -30,6 +30,7 @@ from tars_jax.rollout.mixed_pool import shares
 from tars_jax.rollout.on_device import Scene, demonstrate, rollout
 from tars_jax.training.advantages import informative
 from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig, unless_off
+from tars_jax.training.minibatches import take_rows
 from tars_jax.training.on_device import (
     map_played_rows,
     noisy_rewards,
@@ -41,7 +42,6 @@ from tars_jax.training.on_device import (
     shuffle_played_first,
 )
 from tars_jax.training.optimizers import make_optimizer
-from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import PPOBatch, policy_update, score_fn, value_batch
 from tars_jax.training.state import Metrics, TrainState, value_parameters
 from tars_jax.training.supervised import supervised_update

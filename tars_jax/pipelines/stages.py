@@ -23,7 +23,6 @@ from tars_jax.training.checkpoint import Checkpoints, save_parameters
 from tars_jax.training.metrics import require_finite
 from tars_jax.training.optimizers import shared_optimizer
 from tars_jax.training.packing import rows_of_update
-from tars_jax.training.placement import take_rows
 from tars_jax.training.state import (
     fresh_parameters,
     init_train_state,

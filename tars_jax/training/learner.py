@@ -34,7 +34,6 @@ from tars_jax.training.metrics import require_finite
 from tars_jax.training.optimizers import shared_optimizer, without_vision
 from tars_jax.training.packing import NonePackable, PackedBatch, Packer, free_routes, map_rows, with_features
 from tars_jax.training.part_critics import PartCritics
-from tars_jax.training.placement import minibatches
 from tars_jax.training.ppo import PPOBatch, make_policy_update, make_score_fn, value_batch
 from tars_jax.training.rewards import step_rewards, token_rewards
 from tars_jax.training.state import TrainState, init_train_state

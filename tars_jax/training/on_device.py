@@ -21,8 +21,8 @@ from tars_jax.model.policy import Inputs
 from tars_jax.rl import soft_overlong_penalty
 from tars_jax.training.advantages import advantage_fn, advantage_metrics, return_fn
 from tars_jax.training.config import PPOConfig, RewardConfig
+from tars_jax.training.minibatches import take_rows
 from tars_jax.training.packing import Rows
-from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import PPOBatch
 from tars_jax.training.rewards import ending_rewards
 from tars_jax.training.state import Metrics

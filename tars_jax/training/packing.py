@@ -24,7 +24,7 @@ from tars_jax.model.attention import most_windows
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Array, Inputs
 from tars_jax.model.positions import rope_positions
-from tars_jax.training.placement import shard_batch, take_rows
+from tars_jax.training.minibatches import shard_batch, take_rows
 from tars_jax.training.processes import all_gathered
 from tars_jax.training.screenshots import decode_screenshots, row_images
 from tars_jax.trajectory import ContextWindow, Trajectory

@@ -14,8 +14,8 @@ import numpy as np
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.training.frozen_image_features import FrozenImageFeatures
+from tars_jax.training.minibatches import take_rows
 from tars_jax.training.packing import Rows, free_routes, map_rows, with_features
-from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import PPOBatch, value_batch
 from tars_jax.training.state import TrainState, Update
 from tars_jax.training.value import ValueBatch

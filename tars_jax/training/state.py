@@ -15,7 +15,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters, parameter_shapes
 from tars_jax.model.sharding import parameter_shardings
-from tars_jax.training.placement import shard_batch
+from tars_jax.training.minibatches import shard_batch
 
 Batch = TypeVar("Batch")
 Metrics = dict[str, jax.Array]

@@ -24,8 +24,8 @@ from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.config import PPOConfig, RewardConfig, ValuePretrainingConfig
 from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.metrics import require_finite
+from tars_jax.training.minibatches import take_rows
 from tars_jax.training.packing import PackedBatch, Packer, Readable, Rows, map_rows, rows_of_update
-from tars_jax.training.placement import take_rows
 from tars_jax.training.rewards import token_rewards
 from tars_jax.training.state import TrainState
 from tars_jax.training.value import (

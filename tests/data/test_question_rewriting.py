@@ -12,7 +12,7 @@ from tars_jax import GaveUp, InputError
 from tars_jax.data.config import QuestionSynthesisConfig
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.filters import FrequentAnswers, text_filters
-from tars_jax.data.question_synthesis.formal import read_chain
+from tars_jax.data.question_synthesis.formal_statements import read_chain
 from tars_jax.data.question_synthesis.proof import is_proved
 from tars_jax.data.question_synthesis.rewriting import (
     DECLINED,

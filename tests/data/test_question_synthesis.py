@@ -15,11 +15,11 @@ import pytest
 
 from tars_jax import GaveUp
 from tars_jax.data.config import QuestionSynthesisConfig
-from tars_jax.data.question_synthesis import spoken, synthesis
+from tars_jax.data.question_synthesis import spoken_answers, synthesis
 from tars_jax.data.question_synthesis.conditions import FactCondition, Statistics
 from tars_jax.data.question_synthesis.filters import UNTOLD, FrequentAnswers, filters
 from tars_jax.data.question_synthesis.proof import is_proved
-from tars_jax.data.question_synthesis.spoken import is_untold, right_answers
+from tars_jax.data.question_synthesis.spoken_answers import is_untold, right_answers
 from tars_jax.data.question_synthesis.synthesis import Synthesized, synthesize
 from tars_jax.environment import CannotSay
 from tars_jax.tasks.browsing.article import Article, Fact
@@ -189,8 +189,8 @@ def test_a_question_whose_answers_its_judge_cannot_tell_is_turned_down() -> None
     encyclopedia = source()
     question = made(0).questions[0]
     assert not is_untold(question, encyclopedia)
-    with mock.patch.object(spoken, "says_the_same") as says:
-        right, wrong = list(right_answers(question)), list(spoken.wrong_answers(question, encyclopedia))
+    with mock.patch.object(spoken_answers, "says_the_same") as says:
+        right, wrong = list(right_answers(question)), list(spoken_answers.wrong_answers(question, encyclopedia))
         for missed, untold in ((right[9:], False), (right[8:], True), (right[:1], True), (wrong[:1], True)):
             for is_refused in (False, True):
 

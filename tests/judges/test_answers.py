@@ -7,7 +7,7 @@ import pytest
 
 from tars_jax.data.config import QuestionSynthesisConfig
 from tars_jax.data.question_synthesis.filters import FrequentAnswers
-from tars_jax.data.question_synthesis.spoken import right_answers, wrong_answers
+from tars_jax.data.question_synthesis.spoken_answers import right_answers, wrong_answers
 from tars_jax.data.question_synthesis.synthesis import synthesize
 from tars_jax.environment import CannotSay
 from tars_jax.judges.answers import says_the_same

@@ -25,9 +25,9 @@ from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward, ini
 from tars_jax.model.sharding import MESH_AXES, make_mesh, parameter_shardings
 from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.config import OptimizerConfig, PPOConfig
+from tars_jax.training.minibatches import shard_batch
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import Rows
-from tars_jax.training.placement import shard_batch
 from tars_jax.training.ppo import PPOBatch, make_policy_update
 from tars_jax.training.state import TrainState, fresh_parameters, init_train_state
 from tests.eight_devices import MODEL

@@ -13,6 +13,7 @@ import pytest
 from tars_jax.episodes import EpisodeArrays
 from tars_jax.training.advantages import informative
 from tars_jax.training.config import PPOConfig, RewardConfig
+from tars_jax.training.minibatches import take_rows
 from tars_jax.training.on_device import (
     action_tokens,
     map_played_rows,
@@ -24,7 +25,6 @@ from tars_jax.training.on_device import (
     shape_rewards,
     token_rewards,
 )
-from tars_jax.training.placement import take_rows
 
 MASK = np.array([[[0, 1, 1, 0], [0, 1, 1, 1]], [[0, 1, 0, 0], [0, 0, 0, 0]]], bool)
 

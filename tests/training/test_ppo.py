@@ -19,9 +19,9 @@ from tars_jax.rl import decoupled_gae, explained_variance
 from tars_jax.training import ppo
 from tars_jax.training.advantages import advantage_fn, make_advantage_fn
 from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig, unless_off
+from tars_jax.training.minibatches import minibatches
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import Packer, PackingConfig, Rows
-from tars_jax.training.placement import minibatches
 from tars_jax.training.ppo import PPOBatch, make_policy_update, make_score_fn, policy_update, score_fn, value_batch
 from tars_jax.training.state import TrainState, abstract_state, init_train_state
 from tars_jax.training.value import make_value_fn, value_fn, value_model, value_update

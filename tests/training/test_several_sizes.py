@@ -22,8 +22,8 @@ from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.frozen_image_features import FrozenImageFeatures
 from tars_jax.training.learner import PPOLearner
 from tars_jax.training.log_probs import headless, token_statistics
+from tars_jax.training.minibatches import take_rows
 from tars_jax.training.packing import Packer, PackingConfig, Rows, with_features
-from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import make_score_fn
 from tars_jax.training.state import init_train_state
 from tars_jax.training.supervised import make_supervised_update

@@ -17,8 +17,8 @@ from tars_jax.rl import group_advantages, reference_kl, turn_level_gae
 from tars_jax.training.advantages import make_advantage_fn
 from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
 from tars_jax.training.learner import MOST_IDLE, PPOLearner, RecordedEpisodes, iterate
+from tars_jax.training.minibatches import minibatches
 from tars_jax.training.packing import Packer, PackingConfig
-from tars_jax.training.placement import minibatches
 from tars_jax.training.ppo import make_score_fn
 from tars_jax.training.value import value_model
 from tars_jax.trajectory import Trajectory

@@ -11,7 +11,7 @@ from tars_jax.data.question_synthesis.chains import is_round_trip
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.proof import CHOICE, CONDITION, HOP, is_proved, not_needed
 from tars_jax.data.question_synthesis.searches import Searcher, words_of
-from tars_jax.data.question_synthesis.spoken import is_untold
+from tars_jax.data.question_synthesis.spoken_answers import is_untold
 from tars_jax.environment import CannotSay
 from tars_jax.judges.answers import says_the_same
 from tars_jax.tasks.browsing.article import plain

@@ -17,7 +17,7 @@ from tars_jax.data.question_synthesis.chains import Chain
 from tars_jax.data.question_synthesis.conditions import FactCondition, Statistics
 from tars_jax.data.question_synthesis.endpoint import asked_of
 from tars_jax.data.question_synthesis.filters import Filters
-from tars_jax.data.question_synthesis.formal import READING, read_chain, statements
+from tars_jax.data.question_synthesis.formal_statements import READING, read_chain, statements
 from tars_jax.data.question_synthesis.searches import words_of
 from tars_jax.data.question_synthesis.wording import form_sentence
 from tars_jax.inference.policy_client import Declined

@@ -23,7 +23,7 @@ from tars_jax.data.question_synthesis.filters import (
 )
 from tars_jax.data.question_synthesis.obfuscation import Reveals, describe
 from tars_jax.data.question_synthesis.proof import proof_of
-from tars_jax.data.question_synthesis.spoken import is_untold
+from tars_jax.data.question_synthesis.spoken_answers import is_untold
 from tars_jax.data.question_synthesis.wording import fact_question, join, name_question, question_words
 from tars_jax.judges import JudgeFailure, UnreadableVerdict
 from tars_jax.tasks.browsing.article import Article, Fact, plain

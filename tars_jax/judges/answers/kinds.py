@@ -11,12 +11,12 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 
-from tars_jax.judges.answers.asked import asks_day, asks_in_turn, asks_order, asks_pair, is_written_alike
 from tars_jax.judges.answers.dates import When, compare_dates, dates_in, read_date, weekday_of
 from tars_jax.judges.answers.names import ARTICLES, compare_names, is_code, kinds_of
 from tars_jax.judges.answers.numbers import with_figures
 from tars_jax.judges.answers.quantities import ABOUT, BOUND, quantities_in, read_quantity
 from tars_jax.judges.answers.quantity import Quantity, Same, compare, is_rounded
+from tars_jax.judges.answers.question_forms import asks_day, asks_in_turn, asks_order, asks_pair, is_written_alike
 from tars_jax.judges.answers.questions import ParsedQuestion
 from tars_jax.judges.answers.retold import asks_share, retelling
 from tars_jax.judges.answers.signs import directed, has_direction

@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tars_jax.judges.answers.asked import asked_part
 from tars_jax.judges.answers.numbers import (
     FIGURES,
     digits_of,
@@ -24,6 +23,7 @@ from tars_jax.judges.answers.numbers import (
     with_figures,
 )
 from tars_jax.judges.answers.quantity import Quantity
+from tars_jax.judges.answers.question_forms import asked_part
 from tars_jax.judges.answers.units import currency, is_unit, rate_at, registry, unit_at
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import functools
 import itertools
 import re
 
-from tars_jax.judges.answers.asked import asked_part
+from tars_jax.judges.answers.question_forms import asked_part
 from tars_jax.judges.answers.words import folded, plain, vocabulary, words
 
 BE = frozenset(["is", "are", "was", "were", "be", "been"])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from tars_jax.environment import CannotSay
-from tars_jax.judges.answers.asked import asks_symbol
 from tars_jax.judges.answers.carriers import carried
 from tars_jax.judges.answers.forms import DECLINES, bare, emphasized, is_reading, last_said, lined, sentence, sentences
 from tars_jax.judges.answers.kinds import AnswerKind, kind_of
 from tars_jax.judges.answers.names import is_code, is_of_other_script
 from tars_jax.judges.answers.numbers import says_no_number
 from tars_jax.judges.answers.quantity import Same
+from tars_jax.judges.answers.question_forms import asks_symbol
 from tars_jax.judges.answers.questions import ParsedQuestion, question_of
 from tars_jax.judges.answers.words import canonical, folded, plain
 from tars_jax.judges.answers.yes_no import as_yes_or_no, polarity

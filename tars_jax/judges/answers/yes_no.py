@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tars_jax.judges.answers.asked import is_polar
+from tars_jax.judges.answers.question_forms import is_polar
 from tars_jax.judges.answers.questions import COPULAS, NEGATIONS, PREPOSITIONS, TURNS, ParsedQuestion
 from tars_jax.judges.answers.words import canonical, folded, words
 

@@ -21,9 +21,9 @@ from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters
 from tars_jax.training.advantages import Advantages, make_advantage_fn, make_ppo_batch
 from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig
+from tars_jax.training.minibatches import minibatches
 from tars_jax.training.optimizers import make_optimizer
 from tars_jax.training.packing import Packer, PackingConfig, map_rows
-from tars_jax.training.placement import minibatches
 from tars_jax.training.ppo import make_policy_update, make_score_fn, value_batch
 from tars_jax.training.rewards import token_rewards
 from tars_jax.training.state import init_train_state
