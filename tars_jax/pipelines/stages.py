@@ -21,6 +21,7 @@ from tars_jax.pipelines.task_provider import TaskProvider
 from tars_jax.rollout.players import demonstrating_player
 from tars_jax.training.checkpoint import Checkpoints, save_parameters
 from tars_jax.training.metrics import require_finite
+from tars_jax.training.minibatches import take_rows
 from tars_jax.training.optimizers import shared_optimizer
 from tars_jax.training.packing import rows_of_update
 from tars_jax.training.state import (

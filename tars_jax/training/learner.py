@@ -31,6 +31,7 @@ from tars_jax.training.config import OptimizerConfig, PPOConfig, RewardConfig, u
 from tars_jax.training.constrained import AnswerConstraint
 from tars_jax.training.frozen_image_features import FrozenImageFeatures
 from tars_jax.training.metrics import require_finite
+from tars_jax.training.minibatches import minibatches
 from tars_jax.training.optimizers import shared_optimizer, without_vision
 from tars_jax.training.packing import NonePackable, PackedBatch, Packer, free_routes, map_rows, with_features
 from tars_jax.training.part_critics import PartCritics
