@@ -47,7 +47,7 @@ def abstract_parameters(model: ModelConfig, mesh: Mesh) -> Parameters:
 def init_train_state(parameters: Parameters, optimizer: optax.GradientTransformation) -> TrainState:
     """A state at step 0; the optimizer's moments take the parameters' shardings. The parameters are copied."""
     shardings = jax.tree.map(lambda leaf: leaf.sharding, parameters)
-    parameters = jax.device_put(_copied(parameters), shardings)
+    parameters = jax.device_put(copy_parameters(parameters), shardings)
     first = jax.tree.leaves(shardings)[0]
     whole = NamedSharding(first.mesh, PartitionSpec()) if isinstance(first, NamedSharding) else first
     # Moments are zeros and depend on nothing: the compiler would leave them whole on the first device.
@@ -57,8 +57,8 @@ def init_train_state(parameters: Parameters, optimizer: optax.GradientTransforma
 
 
 @jax.jit
-def _copied(parameters: Parameters) -> Parameters:
-    """One program: leaf by leaf, each shape would be compiled by itself."""
+def copy_parameters(parameters: Parameters) -> Parameters:
+    """Copies, made by one program: leaf by leaf, each shape would be compiled by itself."""
     return jax.tree.map(jnp.copy, parameters)
 
 
@@ -140,4 +140,4 @@ def placed(shape: jax.ShapeDtypeStruct, sharding: Sharding) -> jax.ShapeDtypeStr
 
 def value_parameters(policy: Parameters, fresh: Parameters) -> Parameters:
     """A value model from a policy: the backbone copied, the head fresh."""
-    return {name: jax.tree.map(jnp.copy, policy.get(name, leaf)) for name, leaf in fresh.items()}
+    return copy_parameters({name: policy.get(name, leaf) for name, leaf in fresh.items()})

@@ -14,7 +14,6 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from tars_jax.model.policy import Parameters
@@ -27,7 +26,7 @@ from tars_jax.training.metrics import require_finite
 from tars_jax.training.minibatches import take_rows
 from tars_jax.training.packing import PackedBatch, Packer, Readable, Rows, map_rows, rows_of_update
 from tars_jax.training.rewards import token_rewards
-from tars_jax.training.state import TrainState
+from tars_jax.training.state import TrainState, copy_parameters
 from tars_jax.training.value import (
     Known,
     Metrics,
@@ -121,7 +120,7 @@ def pretrain_value(
         found = evaluate_values(updates, check_targets, values, check.action_valid)
         require_finite("value", updates, {**metrics, "heldout_loss": found.value_loss})
         if not history or found.explained_variance > best_of(history).explained_variance:
-            best_parameters = jax.tree.map(jnp.copy, state.parameters)
+            best_parameters = copy_parameters(state.parameters)
         history.append(found)
         on_evaluation(
             updates,
