@@ -95,7 +95,7 @@ class _Reading:
         self._down: dict[str, Clicked] = {}  # buttons
         self._way_begins, self._moved = -math.inf, -math.inf
         self._last_end = -math.inf
-        self._last_input = -math.inf
+        self._last_input = self._last_press = -math.inf  # of any event; of a stroke that is complete
         self._pending: Clicks | WheelTurns | Keys | WrittenText | None = None
         self._pending_window: FocusedWindow | None = None
 
@@ -191,7 +191,9 @@ class _Reading:
                 held=tuple(self._modifiers), frame=frame,
             )  # fmt: skip
         elif pressed := self._down.pop(event.button, None):
-            yield dataclasses.replace(pressed, end=place, ends=event.time)
+            # What was struck while the button was held comes before it, as it was complete before.
+            time = max(pressed.time, self._last_press)
+            yield dataclasses.replace(pressed, end=place, time=time, ends=event.time)
 
     def _of_key(self, event: KeyStroke) -> Iterator[Stroke]:
         modifier = MODIFIERS.get(event.key)
@@ -222,6 +224,7 @@ class _Reading:
     # ---- what they come to
 
     def _add(self, stroke: Stroke) -> Iterator[RecordedStep]:
+        self._last_press = stroke.time
         if self._pending is not None and self._pending.takes(stroke):
             return
         yield from self._flush(stroke)

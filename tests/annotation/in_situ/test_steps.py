@@ -205,6 +205,12 @@ def test_another_window_ends_a_text() -> None:
     assert (one.window, two.window) == (first, second)
 
 
+def test_what_is_struck_while_a_button_is_held_comes_first() -> None:
+    down, up = Button(time=1, x=9, y=9, button="left", down=True), Button(time=3, x=9, y=9, button="left", down=False)
+    found = steps_of(down, strike(2, "Escape"), up)
+    assert [step.time for step in found] == [2, 2] and calls(found[0]) == "hotkey(key='escape')"
+
+
 def test_a_window_that_is_not_allowed_has_no_steps() -> None:
     closed = FocusedWindow(time=1, application="", allowed=False)
     assert done(
