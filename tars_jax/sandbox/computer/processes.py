@@ -6,10 +6,12 @@ import contextlib
 import dataclasses
 import json
 import os
+import signal
 from collections.abc import Iterable, Iterator
 
 RUNNING = frozenset("RS")  # states of processes that may do something
 MOST_LISTED = 256 << 10  # bytes of a table of sockets: those that listen come first in it
+_KILL = 1 << (signal.SIGKILL - 1)  # the kernel sets it for every signal that ends a process
 _LISTENS = "0A"  # the state of a socket in /proc/net/tcp
 
 
@@ -100,13 +102,20 @@ def _process(pid: int) -> Process | None:
             words = file.read(1 << 16).split(b"\0")[:-1]
     except OSError:
         return None
-    if status["State"][0] in "ZX":
+    if status["State"][0] in "ZX" or _is_killed(status):
         return None
     argv = tuple(os.fsdecode(word) for word in words)
     try:
         program = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
-    except OSError:  # another user's
-        program = argv[0] if argv else status["Name"]
+    except OSError as error:
+        if not argv and isinstance(error, FileNotFoundError):  # its memory is gone: it ends at this moment
+            return None
+        program = argv[0] if argv else status["Name"]  # another user's
     own = {"NSpid": str(pid), "NSsid": _stat(pid)[3]}  # where the kernel knows of no other numbers
     inside, session = (int(status.get(name, default).split()[-1]) for name, default in own.items())
     return Process(inside, os.path.basename(program), argv, status["State"][0] in "Tt", session)
+
+
+def _is_killed(status: dict[str, str]) -> bool:
+    """Whether it ends as soon as it has a core again."""
+    return any(int(status.get(name, "0"), 16) & _KILL for name in ("SigPnd", "ShdPnd"))

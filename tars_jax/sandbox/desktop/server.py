@@ -18,6 +18,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 
 START_S, POLL_S = 20.0, 0.004
 HELD_S = 0.5  # until one is held that does not hear a stranger
+STATE_READS, STATE_PAUSE_S = 10, 0.05
 STRANGER = struct.pack("<BxHHHHxx", ord("l"), 11, 0, 0, 0)  # the setup of protocol 11 without a cookie
 SOCKETS = "/tmp/.X11-unix"
 NOT_FOUND = 127  # a shell's exit status for a program that is not there
@@ -95,7 +96,13 @@ class XServer:
         """Whether it sleeps and hears nobody, as while a single client has it (XGrabServer). One that computes is only
         slow, and where it hears a stranger it is us who are late.
         """
-        return not await asyncio.to_thread(self._hears_a_stranger) and self._state() == "S"
+        if await asyncio.to_thread(self._hears_a_stranger):
+            return False
+        for _ in range(STATE_READS):  # one that was just waked waits for a core, and sleeps again
+            if self._state() == "S":
+                return True
+            await asyncio.sleep(STATE_PAUSE_S)
+        return False
 
     def _hears_a_stranger(self) -> bool:
         """Whether it says anything, be it no, to somebody without a cookie. Blocks for HELD_S at most."""

@@ -26,7 +26,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.web import responses
 from tars_jax.web.connections import Connections
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, wait_until
 
 OtherServer = Callable[..., contextlib.AbstractContextManager[str]]
 CHAT = "/v1/chat/completions"
@@ -299,6 +299,8 @@ def test_refusals_at_the_door_are_counted_by_their_routes(other_server: OtherSer
             require_error(http.request(method, path), 401)
         http.headers["Authorization"] = "Bearer Sesame-1"
         require_error(http.post(CHAT, json="x" * (1 << 20)), 413)
+        # The rest of a body that was refused is still read when its answer is there.
+        wait_until(lambda: f"tars_jax_http_requests_total{{method=POST,path={CHAT},status=413}}" in metrics(http))
         found = metrics(http)
     for method, _, path in refused:
         method = "other" if method == "PATCH" else method
