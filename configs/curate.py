@@ -11,26 +11,38 @@ each trajectory, RUN/report.html with what it holds and what was left out and wh
 """
 
 import dataclasses
+from typing import ClassVar
 
 from ml_collections import ConfigDict
 
 from tars_jax.annotation.curation.config import CurationConfig, Similarity
-from tars_jax.pipelines.command_fields import HelperFields, address_or
+from tars_jax.pipelines.command_fields import NEW_FOLDER, HelperFields, address_or, is_new_folder
 from tars_jax.pipelines.run_sections import OnePageSection, SandboxSection
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import Rule, field, field_of, one_of
+from tars_jax.rules import Rule, Together, field, field_of, one_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Curate(HelperFields, RunFields):
     """The trajectories to curate, and the filters that are applied."""
 
+    TOGETHER: ClassVar[tuple[Together, ...]] = (
+        Together(
+            "helper", lambda config: config["thoughts"] != "model" or bool(config["helper"]),
+            "the address of a model with config.thoughts=model",
+        ),
+    )  # fmt: skip
+
     datasets: tuple[str, ...] = field(
         (),
         "folders of trajectories, or other data sets that `demonstrations.datasets` takes",
         Rule(bool, "folders of trajectories or other data sets, each with a comma"),
     )
-    output: str = field("", "new folder of the curated data set; empty: curated in the run directory")
+    output: str = field(
+        "",
+        "new folder of the curated data set; empty: curated in the run directory",
+        Rule(lambda folder: not folder or is_new_folder(folder), NEW_FOLDER.allowed),
+    )
     execute: str = field(
         "known",
         "trajectories that are executed again: known, those of sandboxes known here; or none",

@@ -11,12 +11,13 @@ of each difficulty and track. The same seed gives the same tasks. With a model a
 """
 
 import dataclasses
+from typing import ClassVar
 
 from ml_collections import ConfigDict
 
 from tars_jax.pipelines.command_fields import HelperFields, address_or
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import at_least, between, field
+from tars_jax.rules import Together, at_least, between, field
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +39,10 @@ class DesignTasks(HelperFields, RunFields):
 @dataclasses.dataclass(frozen=True)
 class Weights:
     """Weights of a function's importance."""
+
+    TOGETHER: ClassVar[tuple[Together, ...]] = (
+        Together("frequency", lambda weights: any(weights.values()), "above 0 where the other weights are 0"),
+    )
 
     frequency: float = field(1.0, "weight of how often the function is used", at_least(0))
     benefit: float = field(1.0, "weight of the function's benefit to its users", at_least(0))

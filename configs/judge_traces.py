@@ -21,6 +21,7 @@ from ml_collections import ConfigDict
 from tars_jax.pipelines.run_sections import places
 from tars_jax.pipelines.schema import RunFields, Section, section
 from tars_jax.rules import Rule, at_least, between, field
+from tars_jax.sandbox.browser.site import MAX_SIDE
 
 EXAMPLES = "tars_jax.envs.examples"
 
@@ -36,7 +37,10 @@ class Part:
     size: tuple[int, ...] = field(
         (0, 0),
         "width and height of a page in pixels; (0, 0): no page",
-        Rule(lambda size: len(size) == 2 and min(size) >= 0, "a width and a height of 0 or more"),
+        Rule(
+            lambda size: size == (0, 0) or (len(size) == 2 and min(size) >= 1 and max(size) <= MAX_SIDE),
+            f"(0, 0), or a width and a height from 1 to {MAX_SIDE}",
+        ),
     )
     options: str = field("{}", "options of the environment, as JSON")
 

@@ -15,7 +15,7 @@ from ml_collections import ConfigDict
 from tars_jax.pipelines.command_fields import IsolationFields
 from tars_jax.pipelines.run_sections import DrawingSection
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import Rule, each, field, field_of, one_of
+from tars_jax.rules import Rule, each, field, field_of, once, one_of
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.service.config import ServiceConfig
 from tars_jax.sandbox.sessions.config import SessionsConfig
@@ -25,6 +25,8 @@ from tars_jax.web.listening import ListenAddress
 @dataclasses.dataclass(frozen=True)
 class ServiceBrowsers(DrawingSection):
     """The browsers of the sandbox service."""
+
+    TOGETHER = BrowserConfig.TOGETHER
 
     browsers: int = field_of(BrowserConfig, "browsers", default=1)
     max_browsers: int = field_of(
@@ -62,7 +64,7 @@ class SandboxService(ListenAddress, RunFields):
     kinds: tuple[str, ...] = field(
         ("browser", "computer"),
         "kinds of sessions; a machine that cannot isolate computers says so",
-        each(one_of("browser", "computer")),
+        once(each(one_of("browser", "computer"))),
     )
     preview_domain: str = field_of(ServiceConfig, "preview_domain")
 

@@ -9,14 +9,15 @@ Ready when it prints its address and an example call. Ctrl-C or SIGTERM ends it.
 
 import dataclasses
 import os
+from typing import ClassVar
 
 from ml_collections import ConfigDict
 
 from tars_jax.agent.grammar import GRAMMARS
 from tars_jax.inference.config import EngineConfig, ServerConfig
-from tars_jax.pipelines.run_sections import MeshSection
+from tars_jax.pipelines.run_sections import ROOM_FOR_A_PROMPT, MeshSection
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import Rule, field, field_of
+from tars_jax.rules import Rule, Together, field, field_of
 from tars_jax.web.listening import ListenAddress
 
 
@@ -63,6 +64,8 @@ class Serve(ListenAddress, RunFields):
 @dataclasses.dataclass(frozen=True)
 class ServingEngine(EngineConfig):
     """The inference engine behind the server."""
+
+    TOGETHER: ClassVar[tuple[Together, ...]] = (ROOM_FOR_A_PROMPT,)
 
     max_length: int = field_of(
         EngineConfig,

@@ -11,17 +11,34 @@ Conditions are joined by `and`: fields of the list, set=sft, held_out=0; * in a 
 """
 
 import dataclasses
+from typing import ClassVar
 
 from ml_collections import ConfigDict
 
 from configs.export_trajectories import ExportTrajectories
 from tars_jax.pipelines.schema import RunFields, section
-from tars_jax.rules import Rule, at_least, field, field_of, one_of
+from tars_jax.rules import Rule, Together, at_least, field, field_of, one_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Store(RunFields):
     """The trajectory store, and what to do with it."""
+
+    TOGETHER: ClassVar[tuple[Together, ...]] = (
+        Together(
+            "datasets",
+            lambda config: config["action"] != "import" or bool(config["datasets"]),
+            "data sets, each with a comma, with config.action=import",
+        ),
+        Together(
+            "verdict", lambda config: config["action"] != "judge" or config["verdict"] >= 0,
+            "0 or 1 with config.action=judge",
+        ),
+        Together(
+            "annotator", lambda config: config["action"] != "judge" or bool(config["annotator"]),
+            "a name with config.action=judge",
+        ),
+    )  # fmt: skip
 
     store: str = field(
         "",

@@ -29,13 +29,13 @@ from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.launcher import LAUNCHER, from_here
 from tars_jax.pipelines.annotating import AnnotatedPolicy, newest_weights, open_annotated
+from tars_jax.pipelines.command_fields import listen_address
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.sandbox.browser.service import browsers
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.web.listening import ListenAddress, listen
 from tars_jax.web.running import serve
 
 # People come and go, a policy gets better, and who asks when is a matter of the day.
@@ -49,8 +49,7 @@ FOLDER = "annotation"
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    address = ListenAddress(host=config.host, port=config.port, stop_seconds=2.0)
-    listen(address).close()  # an address that cannot be had is said now, not after all that follows
+    address = dataclasses.replace(listen_address(config), stop_seconds=2.0)
     sandbox_of(config)  # also where it cannot be
     folder = run_directory.path / FOLDER
     people = People(folder / "keys", config.annotators)

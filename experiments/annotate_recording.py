@@ -16,11 +16,12 @@ from tars_jax.annotation.in_situ.recording import PersonRecording, read_recordin
 from tars_jax.annotation.in_situ.review.app import ReviewedRecording
 from tars_jax.annotation.in_situ.speech import Transcriber, transcriber
 from tars_jax.annotation.in_situ.tasks import cut_tasks
+from tars_jax.pipelines.command_fields import listen_address
+from tars_jax.pipelines.config import naming
 from tars_jax.training.progress import QUIET, counting
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory.files import save_trajectory
 from tars_jax.web.credentials import read_or_make_key
-from tars_jax.web.listening import ListenAddress
 from tars_jax.web.running import serve
 
 POSITIONAL = ("recording",)
@@ -28,7 +29,10 @@ ANNOTATION, DATASET = "annotation.json", "dataset"
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    recording = read_recording(Path(config.recording))
+    if config.review:
+        listen_address(config)
+    with naming("config.recording", "recording"):
+        recording = read_recording(Path(config.recording))
     file = run_directory.path / ANNOTATION
     annotation = load_annotation(file) if file.exists() else _annotated(config, recording)
     if annotation.id != recording.head.id:
@@ -46,8 +50,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     style = (Path(tars_jax.evaluation.__file__).parent / "report.css").read_text(encoding="utf-8")
     review = ReviewedRecording(annotation, recording, file, write, style)
     serve(
-        review.app(key), ListenAddress(host=config.host, port=config.port),
-        lambda address: print(f"annotate_recording: look at it at {address}/{key}/\nCtrl-C ends it.", flush=True),
+        review.app(key), listen_address(config),
+        lambda where: print(f"annotate_recording: look at it at {where}/{key}/\nCtrl-C ends it.", flush=True),
         lambda words: print(f"\nannotate_recording: {words}", flush=True),
     )  # fmt: skip
     if not (run_directory.path / DATASET).exists():

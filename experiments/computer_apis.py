@@ -8,22 +8,22 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from tars_jax.pipelines.command_fields import listen_address
 from tars_jax.sandbox.compat.computer_apis import ComputerApis
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.web.credentials import read_or_make_key
 from tars_jax.web.gate import Gate
-from tars_jax.web.listening import ListenAddress
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     logging.basicConfig(format="computer_apis: %(message)s")
+    address = listen_address(config)
     token = read_or_make_key(run_directory.path / "token")
     spec = ContainerSpec(memory_mib=config.memory_mib, processes=config.processes, disk_mib=config.disk_mib)
     apis = ComputerApis(spec, Gate(token, only_local_names=is_loopback(config.host)), config.isolation)
-    address = ListenAddress(host=config.host, port=config.port)
     serve(apis.app(), address, lambda address: announce(address, token), say, plain=True)
     print("computer_apis: stopped", flush=True)
 

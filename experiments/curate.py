@@ -20,6 +20,8 @@ from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.evaluation.curation_page import render_curation
 from tars_jax.files import write_atomic
 from tars_jax.judges.endpoint import EndpointModel
+from tars_jax.pipelines.command_fields import NEW_FOLDER, is_new_folder
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.sections import browser_config, sandbox_of
 from tars_jax.pipelines.serving import read_key
@@ -36,10 +38,11 @@ PAGE = "report.html"
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     output = Path(config.output) if config.output else run_directory.path / "curated"
-    if output.exists() and any(output.iterdir()):
-        raise InputError(f"config.output must be a new or an empty folder; got {str(output)!r}")
+    if not is_new_folder(str(output)):
+        raise InputError(f"config.output must be {NEW_FOLDER.allowed}; got {str(output)!r}")
     refiner, paraphraser = helpers(config)
-    reviews = read_reviews(Path(config.reviews)) if config.reviews else ()
+    with naming("config.reviews", "reviews"):
+        reviews = read_reviews(Path(config.reviews)) if config.reviews else ()
     trajectories = [each for name in config.datasets for each in read_dataset(name, "config.datasets")]
     if not trajectories:
         raise InputError(f"config.datasets must hold trajectories; got {', '.join(config.datasets)}, which hold none")
@@ -70,10 +73,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 def helpers(config: Any) -> tuple[Refiner | None, Paraphraser | None]:
     """Who refines thoughts, and who says instructions in other words: the model where there is one."""
-    if config.helper:
-        read_key(config.api_key_file)
-    elif config.thoughts == "model":
-        raise InputError("config.helper must be the address of a model where config.thoughts is 'model'; got nothing")
+    read_key(config.api_key_file)
     model = EndpointModel(
         config.helper, config.model, config.api_key_file, patience=config.answer_seconds, max_tokens=config.max_tokens,
         seed=config.seed,

@@ -16,6 +16,7 @@ from tars_jax.annotation.task_design.wording import EndpointInstructionWriter
 from tars_jax.evaluation.tables import markdown
 from tars_jax.files import write_atomic
 from tars_jax.judges.endpoint import EndpointModel
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.serving import read_key
 from tars_jax.training.run_directory import RunDirectory, write_json
 
@@ -23,8 +24,11 @@ from tars_jax.training.run_directory import RunDirectory, write_json
 def run(config: Any, run_directory: RunDirectory) -> None:
     if config.applications and not Path(config.applications).is_file():
         raise InputError(f"config.applications must be a table in CSV that is there; got {config.applications!r}")
-    applications = read_applications(Path(config.applications) if config.applications else APPLICATIONS)
-    graphs = graphs_of(config.graphs)
+    read_key(config.api_key_file)
+    with naming("config.applications", "applications"):
+        applications = read_applications(Path(config.applications) if config.applications else APPLICATIONS)
+    with naming("config.graphs", "graphs"):
+        graphs = graphs_of(config.graphs)
     chosen = [each for each in applications if each.name in {graph.application for graph in graphs}]
     if config.most_applications:
         chosen = chosen[: config.most_applications]
@@ -34,7 +38,6 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         raise InputError(f"config.applications must have a row for each graph's; got none for {left_out[0]!r}")
     writer = None
     if config.helper != "embedded":
-        read_key(config.api_key_file)
         writer = EndpointInstructionWriter(
             EndpointModel(
                 config.helper, config.model, config.api_key_file, patience=config.answer_seconds,

@@ -18,6 +18,7 @@ from tars_jax.judges.labels import agreement, read_agent_reward_bench, read_answ
 from tars_jax.judges.labels.judgments import Judgment, read_judgments
 from tars_jax.judges.labels.labelled import SETS, Labelled
 from tars_jax.judges.labels.online_mind2web_runs import read_evaluations, read_labelled_runs
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.judges import named_judge
 from tars_jax.training.progress import Progress, working
 from tars_jax.training.run_directory import RunDirectory, write_json
@@ -30,8 +31,10 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         wanted = " or ".join(WITH_JUDGMENTS)
         raise InputError(f"config.labels must be {wanted} where judgments are read; got {config.labels!r}")
     judge = None if config.judgments else named_judge(config.judge, config.judge_options, "config")
-    labelled = read_labels(config)
-    said = {each.labelled.id: each for each in labelled_judgments(config, labelled)}
+    with naming("config.source", "source"):
+        labelled = read_labels(config)
+    with naming("config.judgments", "judgments"):
+        said = {each.labelled.id: each for each in labelled_judgments(config, labelled)}
     if said:
         labelled = [each.labelled for each in said.values()]
     labels = settled(labelled, config.contradiction)

@@ -62,6 +62,8 @@ def tasks_of(name: str, part: Any, seed: int) -> list[Task]:
     spec = configured_environment(part["environment"], options, *fields)
     if spec.reference is None:
         raise InputError(f"config.parts.{name}.environment must have a reference player; got {spec.name}")
+    if part["episodes"] and spec.needs_browser and not any(part["size"]):
+        raise InputError(f"config.parts.{name}.size must be that of a page, which {spec.name} has; got (0, 0)")
     tasks = []
     for number in range(part["episodes"]):
         task = Task(f"{name}-{number}", spec.name, seed * 1_000_003 + number, options, part["max_steps"])

@@ -10,28 +10,31 @@ from typing import Any
 
 from tars_jax.envs.openenv import RegisteredEpisode, describe
 from tars_jax.json_fields import read_object_text
+from tars_jax.pipelines.command_fields import listen_address
+from tars_jax.pipelines.environments import configured_environment
 from tars_jax.sandbox.address import read_address
 from tars_jax.sandbox.compat.openenv import OpenEnvEpisode, openenv_app
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.web.credentials import read_or_make_key
 from tars_jax.web.gate import Gate
-from tars_jax.web.listening import ListenAddress
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     logging.basicConfig(format="openenv: %(message)s")
+    # What cannot be is refused here, and not at a client's first reset.
     options, sandbox = read_object_text(config.options, "config.options"), config.sandbox.to_dict()
-    read_address(**sandbox)  # what cannot be is refused here, and not at a client's first reset
+    configured_environment(config.environment, options, of_options="config.options")
+    read_address(**sandbox)
+    address = listen_address(config)
     token = read_or_make_key(run_directory.path / "token")
 
     async def make() -> OpenEnvEpisode:
         return RegisteredEpisode(config.environment, options, sandbox)
 
-    app = openenv_app(
-        describe(config.environment), make, Gate(token, only_local_names=is_loopback(config.host)), most=config.episodes
-    )
+    gate = Gate(token, only_local_names=is_loopback(config.host))
+    app = openenv_app(describe(config.environment, options), make, gate, most=config.episodes)
 
     def announce(address: str) -> None:
         url = address.replace("//", f"//any:{token}@")
@@ -41,7 +44,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
     serve(
         app,
-        ListenAddress(host=config.host, port=config.port),
+        address,
         announce,
         lambda words: print(f"\nopenenv: {words}"),
         plain=True,

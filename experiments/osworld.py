@@ -13,18 +13,19 @@ from typing import Any
 
 from tars_jax.envs.benchmarks.osworld import programs
 from tars_jax.envs.benchmarks.osworld.session import computer_spec, prepare
+from tars_jax.pipelines.command_fields import listen_address
 from tars_jax.sandbox.compat.osworld import served_desktop
 from tars_jax.sandbox.computer.pyautogui import pyautogui_folder
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.web.credentials import read_or_make_key
 from tars_jax.web.gate import Gate
-from tars_jax.web.listening import ListenAddress
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     logging.basicConfig(format="osworld: %(message)s")
+    address = listen_address(config)
     token = read_or_make_key(run_directory.path / "token")
     if pyautogui_folder() is None:
         say("PyAutoGUI is not installed, so that screens, files and commands are there, and no actions: "
@@ -37,7 +38,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         app = served_desktop(spec, gate, config.isolation, prepare)
         serve(
             app,
-            ListenAddress(host=config.host, port=config.port),
+            address,
             lambda address: announce(address, token),
             say,
             plain=True,

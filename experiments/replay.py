@@ -20,7 +20,7 @@ from tars_jax.environment import Task
 from tars_jax.evaluation.replay_agreement import replay_agreement
 from tars_jax.json_fields import read_object
 from tars_jax.pipelines.checkout import ROOT
-from tars_jax.pipelines.config import load_config
+from tars_jax.pipelines.config import load_config, naming
 from tars_jax.pipelines.ppo_stage import learner_at_start
 from tars_jax.pipelines.run_context import RunContext
 from tars_jax.pipelines.run_spec import RunSpec
@@ -63,7 +63,8 @@ def open_source(given: str, scratch: Path) -> Path:
     """The run directory that is meant; an archive is checked and unpacked. Raises InputError for anything else."""
     path = Path(given)
     if path.is_file():
-        extract_archive(path, scratch)
+        with naming("config.source", "source"):
+            extract_archive(path, scratch)
         return scratch
     if not (path / "config.json").is_file():
         raise InputError(f"config.source must be a run directory or an archive that `publish` made; got {given!r}")

@@ -12,6 +12,7 @@ from typing import Any
 
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.checkout import ROOT
+from tars_jax.pipelines.command_fields import listen_address
 from tars_jax.pipelines.config import naming
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.service import PagesKind
@@ -35,14 +36,14 @@ ASSETS = ROOT / ".cache" / "previews" / "node_modules"
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     logging.basicConfig(format="sandbox_service: %(message)s")
-    with naming("config.sessions.lease_seconds", "sessions.lease_seconds"):
-        limits = SessionsConfig(**config.sessions.to_dict())
+    limits, address = SessionsConfig(**config.sessions.to_dict()), listen_address(config)
+    with naming("config.owners_file", "owners_file"):
+        owners = read_owners(Path(config.owners_file)) if config.owners_file else ()
     key = read_or_make_key(run_directory.path / "operator.key")
-    owners = read_owners(Path(config.owners_file)) if config.owners_file else ()
     service = ServiceConfig(
         owners=(Owner(OPERATOR, key), *owners),
-        host=config.host,
-        port=config.port,
+        host=address.host,
+        port=address.port,
         roots=tuple(Path(root) for root in config.roots),
         **config.server.to_dict(),
         preview_domain=config.preview_domain,

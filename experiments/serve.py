@@ -23,6 +23,8 @@ from tars_jax.inference.engine import Engine
 from tars_jax.inference.server import Served, make_app, serve
 from tars_jax.model.presets import PRESETS
 from tars_jax.model.sharding import make_mesh
+from tars_jax.pipelines.command_fields import listen_address
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.sections import well_formed
 from tars_jax.pipelines.serving import fit_to, read_certificate, read_key, screenshot_size, template
 from tars_jax.pipelines.starting_weights import run_config, starting_point
@@ -31,7 +33,6 @@ from tars_jax.training.progress import counting, working
 from tars_jax.training.quantized import load_for_engine
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.training.state import abstract_parameters, fresh_parameters
-from tars_jax.web.listening import listen
 from tars_jax.web.request_limits import is_loopback
 
 
@@ -44,18 +45,18 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         root = checkpoint.absolute().parent
     if not config.api_key_file and not is_loopback(config.host):
         raise InputError(f"config.api_key_file must be given where others can reach {config.host}; got ''")
+    address = listen_address(config)
     server = ServerConfig(
-        host=config.host,
-        port=config.port,
+        host=address.host,
+        port=address.port,
         api_key=read_key(config.api_key_file),
         certificate=read_certificate(config.certificate_file, config.certificate_key_file),
         **config.server.to_dict(),
         checkpoint_root=root,
         incoming=run_directory.path / "incoming",
     )
-    keep = kept_in(config.record) if config.record else None
-    listen(server).close()  # an address that cannot be had is said now, not after all that follows
-    model, tokenizer, _ = starting_point(config.checkpoint)
+    with naming("config.checkpoint", "checkpoint"):
+        model, tokenizer, _ = starting_point(config.checkpoint)
     image_size = tuple(config.image) or (screenshot_size(checkpoint) if checkpoint else None)
     model = dataclasses.replace(model, scalar_head=False)
     try:
@@ -65,6 +66,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             f"config.image must be one that the model reads; got {tuple(config.image)}: {error}"
         ) from error
     mesh = make_mesh(config.mesh.to_dict())
+    keep = kept_in(config.record) if config.record else None
     weights = abstract_parameters(model, mesh)
     load = functools.partial(load_for_engine, model=model, template=weights, weights=config.engine.weights)
     began = time.monotonic()

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tars_jax import InputError
 from tars_jax.data.datasets import read_dataset
 from tars_jax.data.exporters import write_jsonl, write_parquet
 from tars_jax.data.held_out import is_held_out, purpose_of
@@ -18,6 +17,7 @@ from tars_jax.data.store.feed import write_array_record
 from tars_jax.data.store.integrity import DAMAGED, check, repair, summary
 from tars_jax.data.store.query import for_training
 from tars_jax.data.store.records import PURPOSES
+from tars_jax.pipelines.config import naming
 from tars_jax.training.progress import QUIET, Progress, counting, working
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Trajectory
@@ -34,7 +34,7 @@ def run(config: Any, run_directory: RunDirectory) -> int:
         return _check(path, config.action)
     # What is listed goes to stdout alone; the rest of what may take a while says itself how far it is.
     asking = contextlib.nullcontext() if config.action in ("export", "import") else working("store", stream=sys.stderr)
-    with asking, Store(path, create=config.action == "import") as store:
+    with asking, _opened(path, config) as store:
         if config.action == "summary":
             print(summary(store))
         elif config.action == "count":
@@ -54,9 +54,18 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     return 0
 
 
+def _opened(path: Path, config: Any) -> Store:
+    importing = config.action == "import"
+    for name in config.datasets if importing else ():  # one that cannot be read is refused before there is a store
+        next(read_dataset(name, "config.datasets"), None)
+    with naming("config.store", "store"):
+        return Store(path, create=importing)
+
+
 def _check(path: Path, action: str) -> int:
     """1 where something was found that is not mended."""
-    found = repair(path, _shown("check")) if action == "repair" else check(path, _shown("check"))
+    with naming("config.store", "store"):
+        found = repair(path, _shown("check")) if action == "repair" else check(path, _shown("check"))
     for problem in found:
         print(problem)
     lost = f"{len({problem.episode for problem in found if problem.episode})} episodes are lost"
@@ -105,8 +114,6 @@ def _export(store: Store, config: Any, folder: Path) -> None:
 
 
 def _import(store: Store, config: Any) -> None:
-    if not config.datasets:
-        raise InputError("config.datasets must name what is to be imported; got nothing.")
     for name in config.datasets:
         before, count = store.count(), 0
         progress = Progress("import", None, "episodes", quiet=QUIET)
@@ -130,10 +137,6 @@ def _batches(trajectories: Iterator[Trajectory]) -> Iterator[list[Trajectory]]:
 
 
 def _judge(store: Store, config: Any) -> None:
-    if config.verdict < 0 or not config.annotator:
-        raise InputError(
-            f"config.verdict must be 0 or 1 and config.annotator a name; got {config.verdict} and {config.annotator!r}"
-        )
     ids = store.ids(config.where)
     said = Verdict(bool(config.verdict), "annotator", config.annotator, note=config.note)
     store.judge(dict.fromkeys(ids, said))

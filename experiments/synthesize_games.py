@@ -36,8 +36,9 @@ from tars_jax.trajectory import Trajectory
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     author: Author = TemplateAuthor(config.seed)
+    key = read_key(config.api_key_file)
     if config.author != "templates":
-        author = ModelAuthor(config.author, config.model, read_key(config.api_key_file), config.max_tokens)
+        author = ModelAuthor(config.author, config.model, key, config.max_tokens)
     writer = PromptWriter(load_tokenizer(), image_tokens=1)
     browser = browsers_for(config, config.browser.pages, config.screen, config.screen)
     players = {

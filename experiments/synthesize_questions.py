@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from typing import Any
 
+from configs.synthesize_questions import OWN_NAMES, REAL_NAMES, WORLD
 from tars_jax.data.config import ObfuscationLimits, QuestionSynthesisConfig
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.endpoint import REVEALING, EndpointDistinctiveness, EndpointSolver
@@ -17,6 +18,7 @@ from tars_jax.data.question_synthesis.rewriting import EndpointRewriter
 from tars_jax.data.question_synthesis.synthesis import synthesize
 from tars_jax.files import write_atomic
 from tars_jax.judges.endpoint import EndpointModel
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.serving import read_key
 from tars_jax.tasks.browsing.catalog import load_encyclopedia
@@ -26,10 +28,13 @@ from tars_jax.training.run_directory import RunDirectory, write_json
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    names_seed = None if config.names_seed < 0 else config.names_seed
-    encyclopedia = load_encyclopedia(config.source, names_seed)
+    read_key(config.api_key_file)  # one that cannot be read is said before anything is opened
+    seed = (OWN_NAMES if config.source == WORLD else REAL_NAMES) if config.names_seed is None else config.names_seed
+    names_seed = None if seed == REAL_NAMES else seed
+    with naming("config.source", "encyclopedia"):
+        encyclopedia = load_encyclopedia(config.source, names_seed)
     # Everybody has heard of the world's; of other sources the most linked, which the solver knows of itself.
-    known = frozenset(encyclopedia.articles) if names_seed is None and config.source == "world" else frozenset()
+    known = frozenset(encyclopedia.articles) if names_seed is None and config.source == WORLD else frozenset()
     began, progress = time.monotonic(), Progress("synthesize", config.questions, "questions")
 
     def told(made: int, tries: int) -> None:
@@ -75,7 +80,6 @@ def helpers(
     who words the questions, where that is a model."""
     if config.helper == "embedded":
         return embedded, lambda kind, words: False, None
-    read_key(config.api_key_file)
     model = EndpointModel(
         config.helper, config.model, config.api_key_file, patience=config.answer_seconds, max_tokens=config.max_tokens
     )

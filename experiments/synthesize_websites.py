@@ -38,6 +38,7 @@ from tars_jax.data.website_synthesis.task import SynthesizedTask
 from tars_jax.data.website_synthesis.url_lists import AddressCheck, curate, read_url_list
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_json
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.serving import read_key
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, PageError, SandboxFailure
@@ -52,16 +53,22 @@ FAILED_MARK = "failed"
 
 
 def run(config: Any, run_directory: RunDirectory) -> int:
+    read_key(config.api_key_file)  # one that cannot be read is said before any work
     if config.reword:
-        return _reworded(Path(config.reword), run_directory)
+        with naming("config.reword", "reword"):
+            tasks = read_website_tasks(Path(config.reword))
+        return _reworded(tasks, run_directory)
     held_out = _names(config.held_out)
     sites = installed_websites() if config.sites == "installed" else _names(config.sites)
     if not (sites or config.addresses):
-        raise InputError(f"sites must be installed websites, by ./launch/websites.sh; got {config.sites!r}")
-    for name in sites:
-        load_website(name)  # one that there is not is told before any work
-    addresses = read_url_list(Path(config.addresses)) if config.addresses else []
-    former = _former(config, sites)
+        raise InputError(f"config.sites must be installed websites, by ./launch/websites.sh; got {config.sites!r}")
+    with naming("config.sites", "website"):
+        for name in sites:
+            load_website(name)  # one that there is not is told before any work
+    with naming("config.addresses", "addresses"):
+        addresses = read_url_list(Path(config.addresses)) if config.addresses else []
+    with naming("config.readmit", "readmit"):
+        former = _former(config, sites)
     asyncio.run(_all(config, run_directory, tuple(former) if config.readmit else sites, addresses, held_out, former))
     files = sorted((run_directory.path / "sites").glob("*.json"))
     records = {file.stem: read_json(file) for file in files}
@@ -72,9 +79,8 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     return 0 if any(each.tasks for each in reports) or verdicts else 1
 
 
-def _reworded(file: Path, run_directory: RunDirectory) -> int:
+def _reworded(tasks: Sequence[WebsiteTask], run_directory: RunDirectory) -> int:
     """Writes RUN/tasks.jsonl: the tasks of a file in the words that they would be composed in now."""
-    tasks = read_website_tasks(file)
     found = reword(tasks)
     changed = sum(one.instruction != other.instruction for one, other in zip(tasks, found, strict=True))
     _write_lines(run_directory.path / "tasks.jsonl", [task.to_json() for task in found])

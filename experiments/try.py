@@ -32,6 +32,7 @@ from tars_jax.evaluation.trial.examine import PARTS
 from tars_jax.evaluation.trial.trial_report import findings_text, verdict_of
 from tars_jax.files import write_atomic
 from tars_jax.judges import judge_of
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.defaults import MOST_TEXT, filled
 from tars_jax.pipelines.environments import configured_environment, options_of
 from tars_jax.pipelines.sections import agent_config, browser_config, chat_format, image_tokens, sandbox_of
@@ -54,7 +55,8 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     in_words = spec.answered_in_words and config.tools == TEXT
     config = filled(config, {"agent.grammar": config.agent.grammar or (PLAIN if in_words else "text")})
     judge = judge_of(task, None, spec.judge) if spec.judge or task.verification.reference else None
-    model, tokenizer, _ = starting_point(config.preset)
+    with naming("config.preset", "preset"):
+        model, tokenizer, _ = starting_point(config.preset)
     writer = PromptWriter(tokenizer, 1, config.agent.show_budget, chat_format(tokenizer), UNCUT)
     player, agent = player_of(config, spec, writer)
     by = f"{spec.name}, seed {task.seed}, at most {task.max_steps} steps, played by {config.player}"
@@ -117,7 +119,8 @@ def player_of(config: Any, spec: EnvironmentSpec, writer: PromptWriter) -> tuple
             raise InputError(f"config.player must not be reference, as {spec.name} has no reference player; got it")
         return reference_player(writer, grammar, 1.0), scripted
     if not config.player.startswith(("http://", "https://")):
-        return own_player(config.player, writer, grammar, 1.0), scripted
+        with naming("config.player", "player"):
+            return own_player(config.player, writer, grammar, 1.0), scripted
     from tars_jax.pipelines.contestants import remote  # with the engine, for which other players need not wait
 
     more = {"guide": False, "screen": 0, "patience": config.answer_seconds}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import numbers
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tars_jax import InputError
@@ -26,6 +26,15 @@ class Rule:
     """Rule for a field's value, beyond its type."""
 
     accepts: Callable[[Any], bool]
+    allowed: str  # completes the sentence "FIELD must be ..."
+
+
+@dataclasses.dataclass(frozen=True)
+class Together:
+    """Rule for a field beside the other fields of its section, as a dataclass names it in `TOGETHER`."""
+
+    field: str
+    accepts: Callable[[Mapping[str, Any]], bool]  # of the section's values, None for what is open
     allowed: str  # completes the sentence "FIELD must be ..."
 
 
@@ -53,6 +62,13 @@ def one_of(*choices: Any) -> Rule:
 def each(rule: Rule) -> Rule:
     """A tuple, not empty, whose every element keeps `rule`."""
     return Rule(lambda values: len(values) > 0 and all(map(rule.accepts, values)), f"one or more, each {rule.allowed}")
+
+
+def once(rule: Rule) -> Rule:
+    """A tuple that keeps `rule` and has each element once."""
+    return Rule(
+        lambda values: len(set(values)) == len(values) and rule.accepts(values), f"{rule.allowed}, none of them twice"
+    )
 
 
 def span(low: float) -> Rule:
@@ -91,7 +107,7 @@ def field_of(owner: type[Any], name: str, **changed: Any) -> Any:
 
 
 def check_fields(config: Any, section: str) -> None:
-    """Raises InputError that names the field of a dataclass which breaks its rule.
+    """Raises InputError that names the field of a dataclass which breaks its rule, or that beside the others.
 
     None is off, and traced numbers have no value to check.
     """
@@ -99,3 +115,8 @@ def check_fields(config: Any, section: str) -> None:
         rule, value = each_field.metadata.get("rule"), getattr(config, each_field.name)
         if rule is not None and isinstance(value, numbers.Number | str | tuple) and not rule.accepts(value):
             raise InputError(f"{section}.{each_field.name} must be {rule.allowed}; got {value!r}")
+    for beside in getattr(config, "TOGETHER", ()):
+        if not beside.accepts(vars(config)):
+            raise InputError(
+                f"{section}.{beside.field} must be {beside.allowed}; got {getattr(config, beside.field)!r}"
+            )

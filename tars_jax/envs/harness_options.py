@@ -14,7 +14,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.json_fields import Fields
 from tars_jax.sandbox.computer.home import MOST_BYTES, File
-from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.spec import MIB, PROCESSES, ContainerSpec
 from tars_jax.tasks.prompts import RowSplit, Sides
 from tars_jax.tasks.prompts.record_files import RECORD_FILES, records_of
 from tars_jax.tasks.splits import EVAL, split_of, without_split
@@ -111,9 +111,9 @@ def read_options(options: Mapping[str, Any]) -> tuple[HarnessOptions, TaskRows |
         programs = os.environ["PATH"] if isolation == BESIDE else defaults.variables("", "")["PATH"]
         variables = {"VIRTUAL_ENV": str(place), "PATH": f"{place}/bin:{programs}", **variables}
     container = ContainerSpec(
-        memory_mib=fields.integer("memory_mib", 2 * defaults.memory_mib, 16, 1 << 22) or 0,
-        processes=fields.integer("processes", defaults.processes, 4, 1 << 20) or 0,
-        disk_mib=fields.integer("disk_mib", defaults.disk_mib, 16, 1 << 22) or 0,
+        memory_mib=fields.integer("memory_mib", 2 * defaults.memory_mib, *MIB) or 0,
+        processes=fields.integer("processes", defaults.processes, *PROCESSES) or 0,
+        disk_mib=fields.integer("disk_mib", defaults.disk_mib, *MIB) or 0,
         binds=binds,
     )
     found = HarnessOptions(

@@ -19,9 +19,9 @@ T = TypeVar("T")
 _TOLD = ("instruction", "success", "task_seed")  # of info: the rest is for verification, and no policy sees it
 
 
-def describe(name: str) -> Description:
-    """Raises InputError where there is no such environment."""
-    load_environment(name, {})
+def describe(name: str, options: Mapping[str, Any] | None = None) -> Description:
+    """Raises InputError where there is no such environment, or none with these options."""
+    load_environment(name, options or {})
     action = {
         "type": "object",
         "title": "Action",

@@ -42,7 +42,7 @@ from tars_jax.files import FULL_DISK
 from tars_jax.launcher import INSTALLED, POD, from_here, resume_command
 from tars_jax.pipelines.checkout import ROOT, make_importable
 from tars_jax.pipelines.command_help import list_experiments, list_fields
-from tars_jax.pipelines.config import flatten, load_config
+from tars_jax.pipelines.config import flatten, load_config, named_in
 from tars_jax.pipelines.recipes import recipe_lines
 from tars_jax.training.run_directory import RunDirectory
 
@@ -66,7 +66,7 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
     """Run one experiment of the repository at `root`; returns the exit code."""
     make_importable(root)
     _let_signals_interrupt()
-    resume, run_directory = "", None
+    resume, run_directory, config = "", None, ml_collections.ConfigDict()
     try:
         name, flags = _experiment(arguments, root)
         if not name:
@@ -107,7 +107,7 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
             raise
         if run_directory is not None and _is_refusal(error):
             run_directory.withdraw()
-        print(sentence, file=sys.stderr)
+        print(named_in(config, sentence), file=sys.stderr)
         return 2
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+from pathlib import Path
+from typing import Any
 
 from tars_jax.agent.computer_tool import SAFETY_CHECKS
 from tars_jax.agent.tool_schemas import TOOLS
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.schema import RunFields
 from tars_jax.rules import Rule, at_least, each, field, field_of, is_pattern, more_than, one_of
 from tars_jax.sandbox.address import is_server_address
 from tars_jax.sandbox.computer.spec import ISOLATIONS
-from tars_jax.web.listening import ListenAddress
+from tars_jax.web.listening import ListenAddress, listen
 from tars_jax.web.request_limits import is_loopback
 
 
@@ -27,6 +31,25 @@ def address_or(name: str) -> Rule:
     )
 
 
+def listen_address(config: Any) -> ListenAddress:
+    """Where a command is going to listen. Raises InputError, named as the config does, where that cannot be had: it is
+    looked at before the command leaves anything behind."""
+    found = ListenAddress(host=config.host, port=config.port)
+    with naming("config.host and config.port", "server: host and port"):
+        listen(found).close()
+    return found
+
+
+def is_new_folder(given: str) -> bool:
+    """Whether a folder is empty, or can be made."""
+    place = Path(given)
+    if place.exists():
+        return place.is_dir() and next(place.iterdir(), None) is None
+    parent = next(folder for folder in place.absolute().parents if folder.exists())
+    return parent.is_dir() and os.access(parent, os.W_OK)
+
+
+NEW_FOLDER = Rule(is_new_folder, "an empty folder, or a new one in a folder that can be written")
 PATTERN = Rule(is_pattern, "a regular expression")
 
 

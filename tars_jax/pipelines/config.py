@@ -19,6 +19,7 @@ import difflib
 import functools
 import math
 import pathlib
+import re
 import runpy
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ from tars_jax.json_fields import is_text, read_json
 from tars_jax.launcher import LAUNCHER
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.recipes import recipe_fields
-from tars_jax.pipelines.schema import Described, described
+from tars_jax.pipelines.schema import Described, described, together
 from tars_jax.rules import MOST, within
 
 AUTO = "auto"  # on the command line: chosen by the experiment
@@ -89,6 +90,7 @@ def load_config(
     values = {**values, **({} if resolved else _of_recipe(recipe, experiment, usual)), **flags}
     if checked:
         check({**flags, **values}, fields)  # of several, the sentence is of a flag
+        _check_together(values, schema)
     return unflatten(values)
 
 
@@ -102,6 +104,18 @@ def check(values: Mapping[str, Any], fields: Mapping[str, Described]) -> None:
             raise InputError(f"{_flag(name)} must be at most {MOST}; got {value!r}")
 
 
+def _check_together(values: Mapping[str, Any], schema: ml_collections.ConfigDict) -> None:
+    """Raises InputError for the first value that its section's rules do not accept beside the section's others."""
+    for prefix, rule in together(schema):
+        section = {
+            name.removeprefix(prefix): None if isinstance(value, Unset) else value
+            for name, value in values.items()
+            if name.startswith(prefix)
+        }
+        if not rule.accepts(section):
+            raise InputError(f"{_flag(prefix + rule.field)} must be {rule.allowed}; got {section[rule.field]!r}")
+
+
 def _example(value: Any, said: Described | None) -> Any:
     """A value of the field's type: of an empty tuple its dataclass says what it may hold."""
     return (EXAMPLES[said.element],) if value == () and said is not None and said.element else value
@@ -110,14 +124,22 @@ def _example(value: Any, said: Described | None) -> Any:
 @contextlib.contextmanager
 def naming(field: str, argument: str, **others: str) -> Iterator[None]:
     """Renames errors: one about an `argument` of code below names the field of the config that holds it; so do
-    `others`, fields by their arguments. Any other error is one of `field`."""
+    `others`, fields by their arguments. Any other error that names no field of the config is one of `field`."""
     try:
         yield
     except InputError as error:
+        if str(error).startswith(_flag("")):
+            raise
         for named, of in {argument: field, **others}.items():
             if str(error).startswith(f"{named} must "):
                 raise InputError(f"{of}{str(error).removeprefix(named)}") from error
         raise InputError(f"{field}: {error}") from error
+
+
+def named_in(config: Mapping[str, Any], sentence: str) -> str:
+    """The sentence of an error; where it begins with a field in a section of the config, with `config.` before it."""
+    first = re.match(r"\w+(\.\w+)+", sentence)
+    return f"{_flag('')}{sentence}" if first and first[0] in flatten(config) else sentence
 
 
 def _of_recipe(recipe: str, experiment: str, usual: Mapping[str, Any]) -> dict[str, Any]:

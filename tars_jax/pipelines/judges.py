@@ -19,6 +19,7 @@ from tars_jax.json_fields import read_object_text
 from tars_jax.judges import Judge, Judgement, load_judge
 from tars_jax.judges.calibration import read_calibration
 from tars_jax.judges.reward_model import OutcomeRewardModel, ScoreReading
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.run_spec import RunSpec
 from tars_jax.pipelines.sections import engine_config
 from tars_jax.pipelines.starting_weights import run_config, start_from
@@ -122,4 +123,5 @@ def open_judge(config: Any) -> Judge | None:
 def named_judge(name: str, text: str, section: str) -> Judge:
     """The judge `name` with options in JSON, from `section` of a config. Raises InputError as `open_judge` does."""
     options = read_object_text(text, f"{section}.judge_options")
-    return load_judge(name, options, {"orm": CheckpointRewardModel})
+    with naming(f"{section}.judge_options", "judge_options", judge=f"{section}.judge"):
+        return load_judge(name, options, {"orm": CheckpointRewardModel})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tars_jax.agent.grammar import FORMS
 from tars_jax.agent.memory import MemoryConfig
@@ -14,7 +14,7 @@ from tars_jax.model.config import DTYPES
 from tars_jax.model.execution import Execution
 from tars_jax.pipelines.schema import RunFields, Section, section
 from tars_jax.rollout.config import FleetConfig
-from tars_jax.rules import Rule, at_least, between, field, field_of, more_than, one_of
+from tars_jax.rules import Rule, Together, at_least, between, field, field_of, more_than, once, one_of
 from tars_jax.sandbox.address import is_guest, is_server_address
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.site import MAX_SIDE
@@ -28,6 +28,11 @@ FROM_NANO = Rule(
 WEIGHTS = Rule(
     lambda name: (Path(name) / "checkpoint.json").is_file(),
     "a folder of exported weights to start from, such as RUN/policy of an earlier stage",
+)
+ROOM_FOR_A_PROMPT = Together(
+    "max_length",
+    lambda engine: not engine["max_length"] or engine["max_length"] > engine["max_new_tokens"],
+    "above engine.max_new_tokens, as a window holds a prompt and its answer",
 )
 OURS = "tars_jax"  # the form of servers that are ours
 
@@ -45,7 +50,7 @@ class JobFields(RunFields):
         (),
         "experiment trackers that also get the metrics, offline in the run directory: wandb, mlflow (extras "
         "of these names)",
-        Rule(lambda names: set(names) <= set(LOGGERS), f"nothing, or some of {', '.join(LOGGERS)}"),
+        once(Rule(lambda names: set(names) <= set(LOGGERS), f"nothing, or some of {', '.join(LOGGERS)}")),
     )
 
 
@@ -160,6 +165,8 @@ class DrawingSection:
 class BrowserSection(DrawingSection):
     """The browsers of this process, or of each host of the fleet."""
 
+    TOGETHER = BrowserConfig.TOGETHER
+
     browsers: int = field_of(
         BrowserConfig, "browsers", default=1, about="browsers of this process, or of each host of the fleet"
     )
@@ -230,6 +237,8 @@ class PackingSection:
 @dataclasses.dataclass(frozen=True)
 class EngineSection:
     """The inference engine that the policy samples with."""
+
+    TOGETHER: ClassVar[tuple[Together, ...]] = (ROOM_FOR_A_PROMPT,)
 
     max_length: int = field_of(
         EngineConfig,

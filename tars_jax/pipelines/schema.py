@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import ml_collections
 from ml_collections.config_dict import placeholder
 
-from tars_jax.rules import MOST_SEED, Rule, between, field
+from tars_jax.rules import MOST_SEED, Rule, Together, between, field
 
 Made = TypeVar("Made")
 OPEN = object()  # the value of a field that the experiment chooses by what is to be learned: `auto`
@@ -86,6 +86,15 @@ def described(config: ml_collections.ConfigDict, prefix: str = "") -> Iterator[t
             yield from described(value, f"{prefix}{name}.")
         elif name in fields:
             yield f"{prefix}{name}", Described(**fields[name].metadata, element=_ELEMENTS.get(_written(fields[name])))
+
+
+def together(config: ml_collections.ConfigDict, prefix: str = "") -> Iterator[tuple[str, Together]]:
+    """The dotted name of each section with a dot behind it, empty for the config -> rules of fields beside others."""
+    for rule in getattr(config.made_of, "TOGETHER", ()) if isinstance(config, Section) else ():
+        yield prefix, rule
+    for name in config:
+        if isinstance(config[name], ml_collections.ConfigDict):
+            yield from together(config[name], f"{prefix}{name}.")
 
 
 def _written(field: dataclasses.Field[Any]) -> str:

@@ -14,6 +14,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.preprocessing import fit_image
 from tars_jax.model.tokenizer import Tokenizer
 from tars_jax.pictures import opaque
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.starting_weights import run_config
 from tars_jax.web.credentials import Certificate
 
@@ -74,4 +75,5 @@ def read_certificate(chain: str, key: str) -> Certificate | None:
     if not chain or not key:
         missing = "certificate_key_file" if chain else "certificate_file"
         raise InputError(f"config.{missing} must be given, as TLS needs a certificate and its key; got ''")
-    return Certificate(Path(chain), Path(key))
+    with naming("config.certificate_file and config.certificate_key_file", "server: certificate and key"):
+        return Certificate(Path(chain), Path(key))

@@ -43,11 +43,11 @@ def listen(config: ListenAddress) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((config.host, config.port))
         listening.listen(1024)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the second: of a name that no resolver takes
         listening.close()
         raise InputError(
             "server: host and port must be an address of this machine and a free port (0 for any); "
-            f"got {config.host}:{config.port}: {error.strerror or error}"
+            f"got {config.host}:{config.port}: {getattr(error, 'strerror', None) or error}"
         ) from error
     return listening
 

@@ -15,6 +15,8 @@ def files(tmp_path: pathlib.Path) -> pathlib.Path:
     (folder / "five.jsonl").write_text('{"id": 5}\n')
     (folder / "question.jsonl").write_text('{"id": "q", "text": "Who?", "answers": ["Ann"]}\n')
     (folder / "five.json").write_text('{"id": 5}')
+    (folder / "owners.json").write_text('{"ann": {"key": "a-key-of-two"}, "bob": {"key": "a-key-of-two"}}')
+    (folder / "binary").write_bytes(b"\xff\xfe")
     (folder / "folder.jsonl").mkdir()
     return folder
 
@@ -75,11 +77,67 @@ def files(tmp_path: pathlib.Path) -> pathlib.Path:
         ),
         (
             'train environment=corridor task.judge=answer task.judge_options={"endpoint":{"address":"nowhere"}}',
-            "judge option endpoint.address must be http://HOST:PORT or https://HOST of an endpoint; got 'nowhere'",
+            "config.task.judge_options: judge option endpoint.address must be http://HOST:PORT or https://HOST of ",
         ),
         (
             'judge_agreement labels=answers judge=answer judge_options={"endpoint":{"address":"http://x:99999"}}',
-            "judge option endpoint.address must be http://HOST:PORT or https://HOST of an endpoint; got 'http://x:99999'",
+            "config.judge_options: judge option endpoint.address must be http://HOST:PORT or https://HOST of an ",
+        ),
+        ("judge_agreement labels=answers judge=zzz", "config.judge must be one of environment, "),
+        (
+            'judge_agreement judge_options={"zzz":1}',
+            "config.judge_options: options of judge 'webjudge' must be endpoint, ",
+        ),
+        ("judge_agreement source=/nope", "config.source: /nope/annotations.csv must be a file that can be read; "),
+        (
+            "judge_traces parts.maze.size=0,0",
+            "config.parts.maze.size must be that of a page, which maze_path_of_light ",
+        ),
+        ("sandbox_service owners_file=/nope", "config.owners_file: /nope does not exist"),
+        ("sandbox_service owners_file=FILES", "config.owners_file: FILES must be a JSON file; "),
+        ("sandbox_service owners_file=FILES/five.json", "config.owners_file: FILES/five.json: id must be an object; "),
+        (
+            "sandbox_service owners_file=FILES/owners.json",
+            "config.owners_file: FILES/owners.json: the keys of owners must differ and be ASCII of 8 ",
+        ),
+        (
+            "sandbox_service host=300.1.1.1",
+            "config.host and config.port must be an address of this machine and a free ",
+        ),
+        ("openenv host=300.1.1.1", "config.host and config.port must be an address of this machine and a free port "),
+        ("computer_apis host=300.1.1.1", "config.host and config.port must be an address of this machine and a "),
+        ("openenv environment=zzz", "config.environment must be "),
+        ("openenv environment=", "config.environment must be "),
+        (
+            'openenv environment=maze_path_of_light options={"zzz":1}',
+            "config.options: maze_path_of_light: an option must be one of level, ",
+        ),
+        ("openenv sandbox.key_file=/nope", "config.sandbox.key_file must be a file of the key alone; /nope: "),
+        ("store store=/nope", "config.store must be the folder of one, with a journal.jsonl; got '/nope'"),
+        ("store store=FILES/new action=import datasets=/nope,", "config.datasets must be a folder of trajectories "),
+        ("synthesize_questions source=zzz", "config.source must be world, foldoc, or a file .xml, .xml.bz2, .zim or "),
+        ("synthesize_questions api_key_file=/nope", "config.api_key_file must be a file that can be read; "),
+        ("synthesize_games api_key_file=/nope", "config.api_key_file must be a file that can be read; "),
+        ("synthesize_websites addresses=/nope", "config.addresses must be a text file with one a line; "),
+        ("synthesize_websites sites=zzz", "config.sites must be one of fossil, "),
+        ("serve checkpoint=FILES", "config.checkpoint: FILES/checkpoint.json: cannot be read as "),
+        (
+            "serve checkpoint=nano certificate_file=FILES/five.json certificate_key_file=FILES/five.json",
+            "config.certificate_file and config.certificate_key_file must be PEM files of a chain and of its key, ",
+        ),
+        ("serve checkpoint=nano mesh.data=64", "config.mesh.data * mesh.fsdp * mesh.expert * mesh.tensor must be "),
+        ("publish source=FILES", "config.source: FILES/config.json does not exist"),
+        ("replay source=FILES/five.json", "config.source: FILES/five.json: damaged, or no archive of a run "),
+        ("try environment=corridor player=zzz", "config.player must be package.module:attribute, or "),
+        (
+            "try environment=corridor preset=FILES",
+            "config.preset: FILES/checkpoint.json: cannot be read as a checkpoint",
+        ),
+        ("annotate_recording recording=/nope", "config.recording: a recording must have recording.json; got /nope"),
+        ("design_tasks graphs=FILES/five.json", "config.graphs: FILES/five.json"),
+        (
+            "design_tasks applications=FILES/binary",
+            "config.applications: FILES/binary must be a table of applications ",
         ),
     ],
 )
@@ -91,4 +149,4 @@ def test_what_is_not_there_is_refused_first(
     said = capsys.readouterr()
     assert said.err.startswith(sentence.replace("FILES", str(files)))
     assert said.out.count("\n") <= 1  # no more than where the run is
-    assert not (tmp_path / "run").exists()
+    assert not (tmp_path / "run").exists() and not (files / "new").exists()

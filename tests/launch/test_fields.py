@@ -17,6 +17,8 @@ from tars_jax.pipelines.command import experiment_names, main
 from tars_jax.pipelines.command_help import flag_value, list_fields
 from tars_jax.pipelines.config import EXAMPLES, Unset, flatten, load_config, read_python
 from tars_jax.pipelines.schema import Described, Section, described
+from tars_jax.sandbox.service.computers.spec import read_spec
+from tars_jax.web.protocol import RequestError, RequestFields
 
 EXPERIMENTS = experiment_names(ROOT)
 WORDS = ("no such thing", "", "*x")
@@ -84,10 +86,43 @@ def test_an_impossible_value_is_refused(name: str, tmp_path: pathlib.Path, capsy
             "sandbox_service --config.browser.width=8193",
             "config.browser.width must be a value from 1 to 8192; got 8193",
         ),
-        ("sandbox_service --config.preview_domain=", "config.preview_domain must be a host name in lower case; got ''"),
+        ("sandbox_service --config.preview_domain=", "config.preview_domain must be a host name in lower case, "),
         (
             "sandbox_service --config.sessions.lease_seconds=99999",
             "config.sessions.lease_seconds must be at most sessions.max_lease_seconds, 86400; got 99999",
+        ),
+        ("sandbox_service --config.preview_domain=127.0.0.1", "config.preview_domain must be a host name in lower"),
+        ("sandbox_service --config.preview_domain=-a", "config.preview_domain must be a host name in lower case, "),
+        ("sandbox_service --config.kinds=browser,browser", "config.kinds must be one or more, each one of 'browser', "),
+        (
+            "computer_apis --config.processes=65537",
+            "config.processes must be a whole number from 4 to 65536; got ",
+        ),
+        ("computer_apis --config.disk_mib=1048577", "config.disk_mib must be a whole number from 16 to 1048576; got "),
+        (
+            "sandbox_service --config.browser.browsers=4 --config.browser.max_browsers=2",
+            "config.browser.max_browsers must be 0 or browser.browsers or more; got 2",
+        ),
+        (
+            "train --config.environment=corridor --config.browser.browsers=4 --config.browser.max_browsers=2",
+            "config.browser.max_browsers must be 0 or browser.browsers or more; got 2",
+        ),
+        ("judge_traces --config.parts.maze.size=0,160", "config.parts.maze.size must be (0, 0), or a width and a "),
+        ("curate --config.datasets=x, --config.thoughts=model", "config.helper must be the address of a model with "),
+        ("curate --config.datasets=x, --config.output=/etc/passwd", "config.output must be an empty folder, or a new "),
+        ("store x --config.action=judge", "config.verdict must be 0 or 1 with config.action=judge; got -1"),
+        ("store x --config.action=import", "config.datasets must be data sets, each with a comma, with config.action"),
+        (
+            "synthesize_questions --config.source=foldoc --config.names_seed=3",
+            "config.names_seed must be auto, or -1 for real names, where config.source is not world; got 3",
+        ),
+        (
+            "design_tasks --config.weights.frequency=0 --config.weights.benefit=0 --config.weights.transfer=0",
+            "config.weights.frequency must be above 0 where the other weights are 0; got 0.0",
+        ),
+        (
+            "serve --config.checkpoint=nano --config.engine.max_length=10 --config.engine.max_new_tokens=64",
+            "config.engine.max_length must be above engine.max_new_tokens, ",
         ),
         ("serve --config.checkpoint=nano --config.host=0.0.0.0", "config.api_key_file must be given where others can"),
         ("serve --config.checkpoint=nano --config.mesh.data=7", "mesh.data * mesh.fsdp * mesh.expert * mesh.tensor"),
@@ -99,6 +134,20 @@ def test_what_is_refused_is_named_as_the_config_names_it(
     name, *flags = command.split()
     assert main([name, *flags, f"--config.run={tmp_path / 'run'}"]) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("field", "least", "most"), [("processes", 4, 65536), ("memory_mib", 16, 1048576), ("disk_mib", 16, 1048576)]
+)
+def test_a_computer_has_the_same_bounds_over_http(field: str, least: int, most: int) -> None:
+    for value in (least - 1, most + 1):
+        with pytest.raises(RequestError):
+            read_spec(RequestFields({field: value}))
+        with pytest.raises(InputError):
+            load_config("computer_apis", [f"--config.{field}={value}"], root=ROOT)
+    for value in (least, most):
+        assert getattr(read_spec(RequestFields({field: value})).container, field) == value
+        assert load_config("computer_apis", [f"--config.{field}={value}"], root=ROOT)[field] == value
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -7,9 +7,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from tars_jax import InputError
-from tars_jax.rules import at_least, between, check_fields, field, more_than, one_of
+from tars_jax.rules import Together, at_least, between, check_fields, field, more_than, one_of
 from tars_jax.sandbox.browser.chromium_flags import ANGLE, SOFTWARE
 from tars_jax.sandbox.browser.site import MAX_SIDE
 
@@ -21,6 +22,14 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 @dataclasses.dataclass(frozen=True)
 class BrowserConfig:
     """Several headless browsers with several isolated pages each. Raises InputError for an impossible value."""
+
+    TOGETHER: ClassVar[tuple[Together, ...]] = (
+        Together(
+            "max_browsers",
+            lambda browser: not browser["max_browsers"] or browser["max_browsers"] >= browser["browsers"],
+            "0 or browser.browsers or more",
+        ),
+    )
 
     executable: str | None = field(None, "path of a Chromium; None: found by find_executable")
     browsers: int = field(2, "browsers that are never closed; each starts with its first page", at_least(1))
@@ -50,8 +59,6 @@ class BrowserConfig:
 
     def __post_init__(self) -> None:
         check_fields(self, "browser")
-        if self.max_browsers and self.max_browsers < self.browsers:
-            raise InputError(f"browser.max_browsers must be 0 or browser.browsers or more; got {self.max_browsers!r}")
 
 
 def find_executable(given: str | None = None) -> Path:

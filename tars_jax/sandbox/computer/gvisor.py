@@ -30,7 +30,7 @@ from tars_jax.sandbox.computer.namespace_container import RUN
 from tars_jax.sandbox.computer.namespaces import NamespaceIsolation
 from tars_jax.sandbox.computer.reverse_listener import FOLDER, NAME, ReverseListener
 from tars_jax.sandbox.computer.runs import RunFolder
-from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
+from tars_jax.sandbox.computer.spec import HOME, MIB, PROCESSES, USER_ID, ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 
 FETCHED = Path(__file__).parents[3] / ".cache" / "gvisor" / "runsc"
@@ -175,7 +175,8 @@ class GvisorIsolation(NamespaceIsolation):
 def _with_gvisor(spec: ContainerSpec) -> ContainerSpec:
     """The spec of a container with gVisor, which counts processes inside by itself."""
     return dataclasses.replace(
-        spec, memory_mib=spec.memory_mib + OWN_MIB, processes=spec.processes * THREADS_EACH + OWN_THREADS
+        spec, memory_mib=min(MIB[1], spec.memory_mib + OWN_MIB),
+        processes=min(PROCESSES[1], spec.processes * THREADS_EACH + OWN_THREADS),
     )  # fmt: skip
 
 

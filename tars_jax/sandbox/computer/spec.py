@@ -18,19 +18,23 @@ ISOLATIONS = ("namespaces", "bubblewrap", "gvisor", "none")  # which isolation.p
 PROGRAMS = "/opt/bin"  # `python`, which Debian has by no name but python3; what the system has comes first
 
 
-def whole(low: int) -> Rule:
-    return Rule(lambda value: type(value) is int and value >= low, f"a whole number of at least {low}")
+# The least and the most of a container; of shared memory, the least alone is another.
+MIB, SHARED_MIB, PROCESSES = (16, 1 << 20), (1, 1 << 20), (4, 1 << 16)
+
+
+def whole(low: int, high: int) -> Rule:
+    return Rule(lambda value: type(value) is int and low <= value <= high, f"a whole number from {low} to {high}")
 
 
 @dataclasses.dataclass(frozen=True)
 class ContainerSpec:
     """Raises InputError for values that no container can have."""
 
-    memory_mib: int = field(1024, "memory limit of all processes together, in MiB", whole(16))
-    processes: int = field(256, "most processes and threads at one time", whole(4))
+    memory_mib: int = field(1024, "memory limit of all processes together, in MiB", whole(*MIB))
+    processes: int = field(256, "most processes and threads at one time", whole(*PROCESSES))
     # The log of its first process counts, too.
-    disk_mib: int = field(1024, "size limit of the files that it writes, in MiB", whole(16))
-    shared_memory_mib: int = field(128, "size of /dev/shm, which counts as memory, in MiB", whole(1))
+    disk_mib: int = field(1024, "size limit of the files that it writes, in MiB", whole(*MIB))
+    shared_memory_mib: int = field(128, "size of /dev/shm, which counts as memory, in MiB", whole(*SHARED_MIB))
     cpus: float | None = None  # of the machine's; None: all that others leave
     binds: Mapping[str, Path] = dataclasses.field(default_factory=dict)  # paths inside: files or folders to read
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)

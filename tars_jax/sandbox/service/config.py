@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -42,7 +42,9 @@ class Owner:
 
 
 def is_domain(name: str) -> bool:
-    return re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)*", name) is not None
+    """Whether a text is a host name in lower case, and no address."""
+    labels = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
+    return re.fullmatch(rf"({labels}\.)*(?![0-9]+$){labels}", name) is not None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,15 +65,13 @@ class ServiceConfig(ListenAddress):
     preview_domain: str = field(
         "localhost",
         "domain of previews: computers are shown at ID.localhost; others can connect at a wildcard domain",
-        Rule(is_domain, "a host name in lower case"),
+        Rule(is_domain, "a host name in lower case, and no address"),
     )
     assets: Path | None = None  # a node_modules folder with what previews can use: launch/previews.sh makes it
 
     def __post_init__(self) -> None:
         check_fields(self, "service")
-        keys = [owner.key for owner in self.owners]
-        if len(set(keys)) < len(keys) or any(len(key) < 8 or not key.isascii() or " " in key for key in keys):
-            raise InputError("the keys of service.owners must differ and be ASCII of 8 characters or more; got others")
+        _check_keys(self.owners, "the keys of service.owners")
         if OPERATOR not in (owner.name for owner in self.owners):
             raise InputError(f"service.owners must name {OPERATOR!r}, who sees the live page; got others")
 
@@ -100,6 +100,12 @@ def folder_name(path: Path) -> str:
     return str(Path(PACKAGE.name) / path.relative_to(PACKAGE)) if path.is_relative_to(PACKAGE) else str(path)
 
 
+def _check_keys(owners: Sequence[Owner], words: str) -> None:
+    keys = [owner.key for owner in owners]
+    if len(set(keys)) < len(keys) or any(len(key) < 8 or not key.isascii() or " " in key for key in keys):
+        raise InputError(f"{words} must differ and be ASCII of 8 characters or more; got others")
+
+
 Quota = Annotated[int, Meta(ge=0)] | None
 
 
@@ -119,6 +125,9 @@ def read_owners(file: Path) -> tuple[Owner, ...]:
     """
     owners = []
     for name, value in read_object(file).items():
+        if not name.strip():
+            raise InputError(f"{file}: an owner must have a name; got {name!r}")
         owner = decoded(value, OwnerRecord, f"{file}: {name}.")
         owners.append(Owner(name, **msgspec.structs.asdict(owner)))
+    _check_keys(owners, f"{file}: the keys of owners")
     return tuple(owners)

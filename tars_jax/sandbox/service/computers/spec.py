@@ -7,14 +7,13 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.pyautogui import pyautogui_folder, with_pyautogui
-from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.spec import MIB, PROCESSES, SHARED_MIB, ContainerSpec
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_servers, read_specs
 from tars_jax.web.protocol import RequestFields
 
 PARTS = ("shell", "functions", "files", "jupyter", "desktop", "browser", "phone", "mcp")
 SCREENS = ("desktop", "browser", "phone")
 DEFAULT_PARTS = ("shell", "files", "jupyter")
-MOST_MIB, MOST_PROCESSES = 1 << 20, 1 << 16
 LONGEST_S = 86_400.0
 # A desktop with a window manager and some applications needs more than a shell.
 DESKTOP_MIB, DESKTOP_PROCESSES = 2048, 512
@@ -90,15 +89,14 @@ def read_spec(fields: RequestFields) -> ComputerRequest:
     if not all(isinstance(name, str) for name in taken):
         raise fields.error("taken", "an array of texts")
     container = ContainerSpec(
-        whole("memory_mib", DESKTOP_MIB + browser * BROWSER_MIB if desktop else usual.memory_mib, 16, MOST_MIB),
+        whole("memory_mib", DESKTOP_MIB + browser * BROWSER_MIB if desktop else usual.memory_mib, *MIB),
         whole(
             "processes",
             DESKTOP_PROCESSES + browser * BROWSER_PROCESSES if desktop else usual.processes,
-            4,
-            MOST_PROCESSES,
+            *PROCESSES,
         ),
-        whole("disk_mib", usual.disk_mib, 16, MOST_MIB),
-        whole("shared_memory_mib", usual.shared_memory_mib, 1, MOST_MIB),
+        whole("disk_mib", usual.disk_mib, *MIB),
+        whole("shared_memory_mib", usual.shared_memory_mib, *SHARED_MIB),
         None if fields.value("cpus") is None else fields.number("cpus", 1.0, 0.01, 1024),
         environment=environment,
         hostname=fields.text("hostname", usual.hostname),
