@@ -33,6 +33,7 @@ from tars_jax.pipelines.command_fields import listen_address
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.schema import from_section
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
+from tars_jax.pipelines.serving import read_key
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.sandbox.browser.service import browsers
 from tars_jax.training.run_directory import RunDirectory
@@ -51,6 +52,7 @@ FOLDER = "annotation"
 def run(config: Any, run_directory: RunDirectory) -> None:
     address = dataclasses.replace(listen_address(config), stop_seconds=2.0)
     sandbox_of(config)  # also where it cannot be
+    read_key(config.api_key_file)
     folder = run_directory.path / FOLDER
     people = People(folder / "keys", config.annotators)
     tasks = _tasks(config)

@@ -15,12 +15,14 @@ from tars_jax.launcher import from_here
 from tars_jax.pipelines.annotating import open_annotated
 from tars_jax.pipelines.environments import EnvironmentTasks
 from tars_jax.pipelines.sections import sandbox_of
+from tars_jax.pipelines.serving import read_key
 from tars_jax.pipelines.simulated_annotation import annotate_until, annotator_of, setting_of, spent_on
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory.files import save_trajectory
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
+    read_key(config.api_key_file)
     tasks = _tasks(config)
     specs = {task.id: load_environment(task.environment, task.options) for task in tasks}
     if any(spec.needs_browser or spec.reference is None for spec in specs.values()):

@@ -11,6 +11,7 @@ from tars_jax.annotation.exchange.openadapt import import_openadapt, is_openadap
 from tars_jax.annotation.exchange.openadapt_writing import export_openadapt
 from tars_jax.annotation.in_situ.events import SourceGone
 from tars_jax.annotation.in_situ.recording import HEAD, read_recording
+from tars_jax.pipelines.config import naming
 from tars_jax.training.run_directory import RunDirectory
 
 POSITIONAL = ("source",)
@@ -24,9 +25,11 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         print(f"{file}: a capture of openadapt-capture")
         return
     if is_openadapt(source):
-        import_openadapt(source, output)
+        with naming("config.source", "source"):
+            import_openadapt(source, output)
     elif is_agentnet_recording(source):
-        import_agentnet(source, output)
+        with naming("config.source", "source"):
+            import_agentnet(source, output)
     else:
         raise InputError(
             f"config.source must be a recording of ours ({HEAD}), of AgentNetTool (metadata.json, events.jsonl) or of "

@@ -19,6 +19,7 @@ from tars_jax.envs.browsing_players import random_move
 from tars_jax.envs.registry import load_environment
 from tars_jax.evaluation.statistics import wilson_interval
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.sections import browsers_for, sandbox_of
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import DemonstratorSession, Player, PrivilegedEnvironment, reference_player
@@ -40,7 +41,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         "reference": (reference_player(writer, "text", config.skill), config.reference_episodes),
         "random": (random_player(writer), config.random_episodes),
     }
-    asked = list(read_questions(config.questions))
+    with naming("config.questions", "questions"):
+        asked = list(read_questions(config.questions))
     random.Random(f"played {config.seed}").shuffle(asked)
     result: dict[str, Any] = {"questions": len(asked), "seed": config.seed, "interface": config.interface}
     browser = None if config.interface == SDK else browsers_for(config, config.browser.pages, *SIZE)

@@ -25,6 +25,7 @@ from tars_jax.evaluation.tables import budget_table
 from tars_jax.files import write_atomic
 from tars_jax.pipelines.contestants import check_contestant, open_contestant, scripted
 from tars_jax.pipelines.environments import evaluation_tasks, written_kinds
+from tars_jax.pipelines.serving import read_key
 from tars_jax.pipelines.suite_play import Episodes, Tasks, common_episodes, play_suite
 from tars_jax.training.run_directory import RunDirectory, write_json
 
@@ -34,6 +35,7 @@ ENVIRONMENT = "environment"  # a suite of tasks of `config.environment`
 def run(config: Any, run_directory: RunDirectory) -> None:
     names, folder = called(config), run_directory.path / "trajectories"
     budgets = sorted(config.budgets)
+    read_key(config.api_key_file)  # one that cannot be read is said whoever plays
     if config.suite == ENVIRONMENT and "person" in config.contestants:
         raise InputError("config.contestants must be without person, which plays games alone; got suite=environment")
     for given in config.contestants:

@@ -36,6 +36,7 @@ from tars_jax.pipelines.config import naming
 from tars_jax.pipelines.defaults import MOST_TEXT, filled
 from tars_jax.pipelines.environments import configured_environment, options_of
 from tars_jax.pipelines.sections import agent_config, browser_config, chat_format, image_tokens, sandbox_of
+from tars_jax.pipelines.serving import read_key
 from tars_jax.pipelines.starting_weights import starting_point
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.rollout.players import Player, own_player, random_player, reference_player
@@ -51,6 +52,7 @@ UNCUT = 2**31  # tokens of a text
 
 
 def run(config: Any, run_directory: RunDirectory) -> int:
+    read_key(config.api_key_file)  # one that cannot be read is said whoever plays
     spec, task = subject_of(config)
     in_words = spec.answered_in_words and config.tools == TEXT
     config = filled(config, {"agent.grammar": config.agent.grammar or (PLAIN if in_words else "text")})

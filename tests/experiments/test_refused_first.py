@@ -126,6 +126,13 @@ def files(tmp_path: pathlib.Path) -> pathlib.Path:
             "config.certificate_file and config.certificate_key_file must be PEM files of a chain and of its key, ",
         ),
         ("serve checkpoint=nano mesh.data=64", "config.mesh.data * mesh.fsdp * mesh.expert * mesh.tensor must be "),
+        ("export_weights checkpoint=FILES", "config.checkpoint: FILES/checkpoint.json: cannot be read as a checkpoint"),
+        ("play_questions questions=FILES/five.jsonl", "config.questions: FILES/five.jsonl"),
+        (
+            "step_budgets environment=corridor api_key_file=/nope",
+            "config.api_key_file must be a file that can be read; ",
+        ),
+        ("try environment=corridor api_key_file=/nope", "config.api_key_file must be a file that can be read; "),
         ("publish source=FILES", "config.source: FILES/config.json does not exist"),
         ("replay source=FILES/five.json", "config.source: FILES/five.json: damaged, or no archive of a run "),
         ("try environment=corridor player=zzz", "config.player must be package.module:attribute, or "),
