@@ -73,7 +73,8 @@ def _annotated(config: Any, recording: PersonRecording) -> RecordingAnnotation:
 def _transcriber(config: Any) -> Transcriber | None:
     if config.speech == "none":
         return None
-    return transcriber(config.speech, model=config.speech_model, key=os.environ.get(config.key_variable, ""))
+    with naming("config.speech", "speech"):
+        return transcriber(config.speech, model=config.speech_model, key=os.environ.get(config.key_variable, ""))
 
 
 def _summary(annotation: RecordingAnnotation) -> str:

@@ -15,7 +15,7 @@ from tars_jax.data.held_out import is_held_out, purpose_of
 from tars_jax.data.store import Origin, Store, Verdict
 from tars_jax.data.store.feed import write_array_record
 from tars_jax.data.store.integrity import DAMAGED, check, repair, summary
-from tars_jax.data.store.query import for_training
+from tars_jax.data.store.query import for_training, parse
 from tars_jax.data.store.records import PURPOSES
 from tars_jax.pipelines.config import naming
 from tars_jax.training.progress import QUIET, Progress, counting, working
@@ -55,8 +55,10 @@ def run(config: Any, run_directory: RunDirectory) -> int:
 
 
 def _opened(path: Path, config: Any) -> Store:
+    """Raises InputError for what the fields say before there is a store, or where it cannot be opened."""
     importing = config.action == "import"
-    for name in config.datasets if importing else ():  # one that cannot be read is refused before there is a store
+    parse(config.where)
+    for name in config.datasets if importing else ():
         next(read_dataset(name, "config.datasets"), None)
     with naming("config.store", "store"):
         return Store(path, create=importing)
