@@ -115,6 +115,7 @@ def files(tmp_path: pathlib.Path) -> pathlib.Path:
         ("openenv sandbox.key_file=/nope", "config.sandbox.key_file must be a file of the key alone; /nope: "),
         ("store store=/nope", "config.store must be the folder of one, with a journal.jsonl; got '/nope'"),
         ("store store=FILES/new action=import datasets=/nope,", "config.datasets must be a folder of trajectories "),
+        ("store store=FILES/new action=import datasets=x, where=color=1", "config.where must compare one of "),
         ("synthesize_questions source=zzz", "config.source must be world, foldoc, or a file .xml, .xml.bz2, .zim or "),
         ("synthesize_questions api_key_file=/nope", "config.api_key_file must be a file that can be read; "),
         ("synthesize_games api_key_file=/nope", "config.api_key_file must be a file that can be read; "),
