@@ -21,7 +21,7 @@ from tars_jax.sandbox.service.computers.spec import read_spec
 from tars_jax.web.protocol import RequestError, RequestFields
 
 EXPERIMENTS = experiment_names(ROOT)
-WORDS = ("no such thing", "", "*x")
+WORDS = ("no such thing", "", "*x", "/dev/null")
 NUMBERS = (-1, -2, 0, 10**12, 7)
 LONE = "\ud800"  # half of a surrogate pair
 TOO_MUCH = str(10**20)
