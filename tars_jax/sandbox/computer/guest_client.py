@@ -9,7 +9,7 @@ import itertools
 import secrets
 import signal
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -46,7 +46,19 @@ class GuestError(InputError):
     @property
     def is_no_program(self) -> bool:
         """Whether the program that was to be started is not there, or is none."""
-        return self.code == "input" and str(self).startswith(NO_PROGRAM)
+        return self.code == "input" and str(self).partition(" ")[2].startswith(NO_PROGRAM)
+
+
+@contextlib.contextmanager
+def naming(**fields: str) -> Iterator[None]:
+    """What the guest says of its own `argv` and `cwd`, with the names that a client has: naming(cwd="folder")."""
+    try:
+        yield
+    except GuestError as error:
+        word, blank, rest = str(error).partition(" ")
+        if error.code != "input" or word not in fields:
+            raise
+        raise GuestError(error.code, f"{fields[word]}{blank}{rest}") from error
 
 
 class HasFiles(Protocol):

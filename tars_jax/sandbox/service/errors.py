@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from tars_jax import InputError
@@ -20,13 +20,14 @@ WRONG_KIND = "wrong_kind"  # of session
 FULL = 507  # Insufficient Storage (RFC 4918): nothing has been done
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 LONGEST_KEY = 64  # characters of an idempotency key
-FIELD = re.compile(r"[a-z_]+(\[\d+\])?(\.[a-z_]+)*")
+# Of a sentence such as "path must be ...", "kind of a kernel must be ...", "binds['/x'] must be ...".
+FIELD = re.compile(r"(?P<path>[a-z_]+(\[\d+\])?(\.[a-z_]+)*)(\[[^\]]*\])?( of [^;]*)? must ")
 
 
 def _of_input(error: Any, param: str | None) -> RequestError:
     code = getattr(error, "code", None)  # of a GuestError: what the system inside has said, ENOENT for instance
     named = FIELD.match(str(error)) if code in (None, "input") else None
-    return RequestError(str(error), param or (named.group() if named else None), code=code)
+    return RequestError(str(error), param or (named["path"] if named else None), code=code)
 
 
 def _of_quota(error: Any, param: str | None) -> RequestError:
@@ -57,10 +58,17 @@ RESPONSES: tuple[tuple[type[Exception], Callable[[Any, str | None], RequestError
 
 
 @contextlib.contextmanager
-def typed_errors(param: str | None = None) -> Iterator[None]:
-    """Turns what a session raises into a RequestError; `param` is the field that an InputError is about."""
+def typed_errors(param: str | None = None, fields: Collection[str] | None = None) -> Iterator[None]:
+    """Turns what a session raises into a RequestError.
+
+    `param`: the field that an InputError is about; None: the one that its sentence begins with, if that is one of
+    `fields` (None: any).
+    """
     try:
         yield
     except tuple(kind for kind, _ in RESPONSES) as error:
         response = next(response for kind, response in RESPONSES if isinstance(error, kind))
-        raise response(error, param) from error
+        told = response(error, param)
+        if isinstance(error, InputError) and param is None and fields is not None:
+            told.param = told.param if re.split(r"[.\[]", told.param or "")[0] in fields else None
+        raise told from error

@@ -85,14 +85,18 @@ def parse(match: re.Match[bytes]) -> ShellPrompt:
     return ShellPrompt(number, process, ready == 1, status, match[5].decode(errors="replace"), bool(match[6]))
 
 
-def lines_of(command: str) -> bytes:
-    """Raises InputError for a command that bash cannot be given."""
+def lines_of(command: str, given: str | None = None) -> bytes:
+    """`given`: where `command` was made of another one, that one, which errors quote.
+
+    Raises InputError for a command that bash cannot be given.
+    """
+    got = f"{(command if given is None else given)!r:.80}"
     try:
         lines = command.encode(errors="surrogateescape")
     except UnicodeEncodeError:
-        raise InputError(f"command must have a UTF-8 form; got {command!r:.80}") from None
+        raise InputError(f"command must have a UTF-8 form; got {got}") from None
     if b"\0" in lines or len(lines) > LONGEST_COMMAND:
-        raise InputError(f"command must be {LONGEST_COMMAND} bytes at most, none of them zero; got {command!r:.80}")
+        raise InputError(f"command must be {LONGEST_COMMAND} bytes at most, none of them zero; got {got}")
     return lines
 
 

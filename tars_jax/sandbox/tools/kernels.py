@@ -131,6 +131,20 @@ class Kernel:
         """Its number inside; None: it does not run."""
         return self._process
 
+    def require_kind(self, kind: str) -> None:
+        """One of KINDS; "auto" is whichever it is. A kernel that does not run yet, or any more, begins as this kind.
+
+        Raises InputError for another kind than that of the kernel that runs.
+        """
+        if kind == "auto":
+            return
+        if self._process is None and not self._lock.locked():
+            self._kind = kind
+        elif self._process is not None and kind != self._kind:
+            raise InputError(
+                f"kind of a kernel that runs must be its own, {self._kind!r}; got {kind!r}: close it, or name another"
+            )
+
     async def run(self, code: str, timeout_s: float = 120.0) -> CellResult:
         """Runs a cell. After `timeout_s` it is interrupted; if it does not heed that, the kernel begins anew.
 

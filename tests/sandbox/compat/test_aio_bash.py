@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from tests.sandbox.compat.clients import refused
+from tests.sandbox.compat.clients import TOKEN, refused
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.multiprocess
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+
+
+@pytest.fixture
+def http(server: tuple[str, Path]) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server[0], headers={"X-API-Key": TOKEN}, timeout=60) as client:
+        yield client
+
+
+def exec_bash(http: httpx.Client, **body: Any) -> Any:
+    answer = http.post("/v1/bash/exec", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]
 
 
 def test_streams_are_apart_and_the_session_remembers(sandbox: Any) -> None:
@@ -62,6 +76,55 @@ def test_a_command_that_runs_on_is_read_written_to_and_killed(sandbox: Any) -> N
     wait_until(lambda: sandbox.bash.output(session_id=id).data.command.status == "completed")
     long = sandbox.bash.exec(command="seq 100000", session_id=id, max_output_length=100).data
     assert len(long.stdout) < 300 and long.stdout.startswith("1\n") and long.stdout.endswith("100000\n")
+
+
+def test_a_session_outlives_the_files_of_its_output(http: httpx.Client) -> None:
+    """They lie where an emptied /tmp leaves them; a command that removes them loses its own output, and says so."""
+    begun = exec_bash(http, command="readlink /proc/$$/fd/1; echo err >&2")
+    assert not begun["stdout"].startswith("/tmp/")
+    id = begun["session_id"]
+    lost = exec_bash(http, command='rm "$(readlink /proc/$$/fd/1)"; echo lost', session_id=id)
+    assert (lost["stdout"], lost["exit_code"]) == ("", 0) and "was removed" in lost["stderr"]
+    after = exec_bash(http, command="echo on", session_id=id)
+    assert (after["stdout"], after["stderr"]) == ("on\n", "") and after["offset"] == begun["offset"] + len("on\n")
+    told = http.post("/v1/bash/output", json={"session_id": id, "offset": begun["offset"]}).json()["data"]
+    assert (told["stdout"], told["stderr"]) == ("on\n", "err\n")
+    http.post(f"/v1/bash/sessions/{id}/close")
+
+
+def test_a_refusal_quotes_what_the_client_sent(http: httpx.Client) -> None:
+    zero = http.post("/v1/bash/exec", json={"command": "a\0b"})
+    assert zero.status_code == 400 and zero.json()["message"].endswith(r"got 'a\x00b'")
+    folder = http.post("/v1/bash/sessions/create", json={"exec_dir": "/nope"})
+    assert folder.status_code == 400 and folder.json()["message"].startswith("exec_dir must be a folder; got '/nope'")
+    for path, body, got in (
+        ("bash/exec", {"command": "a", "env": {"A=B": "x"}}, "'A=B'"),
+        ("nodejs/execute", {"code": "", "files": {"../x": "1"}}, "'../x'"),
+    ):
+        answer = http.post(f"/v1/{path}", json=body)
+        message = answer.json()["detail"][0]["msg"]
+        assert answer.status_code == 422 and message.endswith(f"; got {got}") and message.count("got") == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "end"),
+    [
+        ("shell/sessions/create", ("DELETE", "shell/sessions/a/b")),
+        ("bash/sessions/create", ("POST", "bash/sessions/a/b/close")),
+        ("jupyter/sessions/create", ("DELETE", "jupyter/sessions/a/b")),
+        pytest.param("nodejs/sessions", ("DELETE", "nodejs/sessions/a/b"), marks=needs_node),
+    ],
+)
+def test_a_session_ends_by_whatever_name_it_has(http: httpx.Client, make: str, end: tuple[str, str]) -> None:
+    name = {"id": "a/b", "session_id": "a/b"}
+    assert http.post(f"/v1/{make}", json=name).status_code == 200
+    assert [http.request(end[0], f"/v1/{end[1]}").status_code for _ in range(2)] == [200, 404]
+
+
+@needs_node
+def test_a_computer_tells_of_its_node(http: httpx.Client) -> None:
+    (node,) = http.get("/v1/sandbox").json()["detail"]["runtime"]["nodejs"]
+    assert node["bin"] == shutil.which("node") and node["ver"][0].isdigit()
 
 
 @needs_node

@@ -77,9 +77,14 @@ def test_commands(client: httpx.Client, guest: tuple[str, Path]) -> None:
     said = client.post("/setup/execute", json={"command": "echo $DISPLAY; pwd", "shell": True}).json()
     assert said["output"].startswith(":") and said["output"].endswith(f"{guest[1]}\n")
     assert client.post("/execute", json={"command": "echo 'a  b'"}).json()["output"] == "a  b\n"
-    assert client.post("/execute", json={"command": ["no-such-program"]}).status_code == 500
+    for path, status in (("/execute", 500), ("/setup/launch", 400)):
+        missing = client.post(path, json={"command": ["no-such-program"]})
+        assert missing.status_code == status
+        assert missing.json()["error"].startswith("command must name a program that can be started; got 'no-such-")
     long = client.post("/execute", json={"command": "yes | head -c 9000000", "shell": True}).json()
     assert long["output"] == "y\n" * 4_500_000
+    script = {"script": "true", "working_dir": "/nope"}
+    assert client.post("/run_bash_script", json=script).json()["error"].startswith("working_dir must be a folder; got")
     for wrong in ([], None, [1], "echo 'open"):
         assert client.post("/execute", json={"command": wrong}).status_code == 400
     assert client.post("/execute", content=b"{").status_code == 400

@@ -52,6 +52,25 @@ def test_clients_of_other_sandboxes_see_one_computer(service: Service, computer:
     service.call(computer, "remove", path="by_aio")
 
 
+def test_a_full_disk_is_said(service: Service) -> None:
+    """Also where the files that would hold stderr take no more; the session that filled it can still be closed."""
+    session = service.lease(parts=["shell", "files"], disk_mib=16)
+    address = f"{mount(service, session, 'aio')}/v1/bash"
+    with httpx.Client(headers={"X-API-Key": session["token"]}, timeout=60) as http:
+
+        def run(**body: Any) -> Any:
+            return http.post(f"{address}/exec", json=body).json()["data"]
+
+        filled = run(command="yes; while echo y; do :; done")  # to the last byte
+        assert "No space left" in filled["stderr"]
+        other = run(command="echo x")
+        assert (other["stdout"], other["exit_code"]) == ("", 1) and "disk is full" in other["stderr"]
+        http.post(f"{address}/sessions/{filled['session_id']}/close")
+        again = run(command="echo x; false", session_id=other["session_id"])
+        assert (again["stdout"], again["stderr"]) == ("x\n", "")
+    service.http.delete(f"/v1/sessions/{session['id']}")
+
+
 def test_osworlds_controller_and_any_shell_share_a_desktop(service: Service) -> None:
     """By an address alone: its path is given as a part of the port."""
     require_desktop()

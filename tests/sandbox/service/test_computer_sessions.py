@@ -84,7 +84,32 @@ def test_kernels(service: Service, computer: dict[str, Any]) -> None:
     assert service.call(computer, "run_cell", code="x + 1")["result"] == "21"
     cell = service.call(computer, "run_cell", code="while True: pass", timeout_s=0.3)
     assert cell["timed_out"] and "KeyboardInterrupt" in cell["error"]
+    for kind in ("node", "jupyter"):
+        error = service.refused(computer, 400, "run_cell", code="1", kind=kind)
+        assert error["param"] == "kind" and f"its own, 'python'; got '{kind}'" in error["message"]
+    assert service.call(computer, "run_cell", code="x", kind="python")["result"] == "20"
     service.call(computer, "close_kernel")
+    assert service.call(computer, "run_cell", code="x = 1", kind="python")["error"] == ""
+    service.call(computer, "close_kernel")
+
+
+def test_a_refusal_that_is_of_no_field_names_none(service: Service, computer: dict[str, Any]) -> None:
+    service.call(computer, "run", command="sleep 100", timeout_s=0.1)
+    assert service.refused(computer, 400, "run", command="x")["param"] is None
+    service.call(computer, "kill")
+    assert service.refused(computer, 400, "type", text="x")["param"] is None
+
+
+def test_a_folder_that_is_not_there_has_the_clients_word(service: Service, computer: dict[str, Any]) -> None:
+    calls: tuple[dict[str, Any], ...] = (
+        {"name": "run_program", "argv": ["true"]}, {"name": "start_program", "argv": ["true"]},
+        {"name": "open_shell", "shell": "other"},
+    )  # fmt: skip
+    for call in calls:
+        error = service.refused(computer, 400, **call, folder="/nope")
+        assert error["param"] == "folder" and error["message"].startswith("folder must be a folder; got '/nope'")
+    error = service.refused(computer, 400, "run_program", argv=["no-such-program"])
+    assert error["param"] == "argv" and error["message"].startswith("argv must name a program")
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,9 @@ print(json.dumps(sorted({(str(d.metadata["Name"]), d.version) for d in importlib
 """
 
 
+NODE = ["sh", "-c", "command -v node && node --version"]
+
+
 class About:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
@@ -41,13 +44,20 @@ class About:
         system = {name: facts.get(name, "") for name in ("os", "os_version", "arch", "user", "timezone")}
         system |= {"home_dir": home, "workspace": home, "occupied_ports": []}
         python = {"ver": facts.get("python"), "bin": facts.get("bin"), "alias": ["python3"]}
-        detail = {"system": system, "runtime": {"python": [python] if facts else [], "nodejs": []}, "utils": []}
+        runtime = {"python": [python] if facts else [], "nodejs": await self._node()}
+        detail = {"system": system, "runtime": runtime, "utils": []}
         said = {"success": True, "message": "Operation successful", "data": None}
         return JsonResponse({**said, "home_dir": home, "workspace": home, "version": "1.0.0", "detail": detail})
 
     async def packages(self, request: Request) -> Response:
         found = await self._asked(PACKAGES) or []
         return answer([{"name": name, "version": version} for name, version in found])
+
+    async def _node(self) -> list[dict[str, Any]]:
+        """The computer's node, as AIO tells of a program; none where it has none."""
+        ran = await self._machine.run(NODE, timeout_s=30)
+        words = ran.stdout.decode(errors="replace").split("\n")
+        return [] if ran.status else [{"ver": words[1].removeprefix("v"), "bin": words[0], "alias": ["node"]}]
 
     async def _asked(self, program: str) -> Any:
         ran = await self._machine.run(["python3", "-c", program], timeout_s=30)

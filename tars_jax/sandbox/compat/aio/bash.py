@@ -17,7 +17,7 @@ from tars_jax.sandbox.shell.split_shell import LARGEST_READ
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, MOST_SESSIONS, NamedSessions
 from tars_jax.web.gate import read_fields, text_map
-from tars_jax.web.protocol import RequestFields
+from tars_jax.web.protocol import RequestError, RequestFields
 
 LIMIT = 30_000  # characters of an output, where a client does not say how many
 SIGNALS = ("SIGTERM", "SIGKILL", "SIGINT")
@@ -31,7 +31,7 @@ class BashRoutes:
     def routes(self) -> list[Route]:
         posts = {
             "exec": self.exec, "output": self.output, "write": self.write, "kill": self.kill,
-            "sessions/create": self.create, "sessions/{id}/close": self.end,
+            "sessions/create": self.create, "sessions/{id:path}/close": self.end,
         }  # fmt: skip
         return [
             Route("/v1/bash/sessions", answering(self.list), methods=["GET"]),
@@ -49,7 +49,8 @@ class BashRoutes:
         return answer(
             {
                 "session_id": session.id, **command.to_json(), "stdout": cut(stdout.text, limit),
-                "stderr": cut(stderr.text, limit), "offset": stdout.end, "stderr_offset": stderr.end,
+                "stderr": cut(stderr.text, limit) + command.take_notice(), "offset": stdout.end,
+                "stderr_offset": stderr.end,
             }
         )  # fmt: skip
 
@@ -71,9 +72,10 @@ class BashRoutes:
                 break
             await session.look(min(rest, SLICE_S))
         stdout, stderr = found
+        notice = "" if command is None else command.take_notice()
         return answer(
             {
-                "session_id": session.id, "stdout": stdout.text, "stderr": stderr.text, "offset": stdout.end,
+                "session_id": session.id, "stdout": stdout.text, "stderr": stderr.text + notice, "offset": stdout.end,
                 "stderr_offset": stderr.end, "command": None if command is None else command.to_json(),
             }
         )  # fmt: skip
@@ -147,5 +149,7 @@ def _command(session: BashSession, body: RequestFields) -> Command | None:
 def _variables(body: RequestFields) -> dict[str, str]:
     variables = text_map(body, "env") or {}
     if wrong := [name for name in variables if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)]:
-        raise body.error("env", f"names of variables; got {wrong[0]!r:.80}")
+        raise RequestError(f"env must have names of variables; got {wrong[0]!r:.80}", "env")
+    if any("\0" in value for value in variables.values()):
+        raise body.error("env", "texts without zero bytes")
     return variables

@@ -27,6 +27,12 @@ class Command:
     status: str = "running"
     ends_as: str = "completed"  # its status then
     exit_code: int | None = None
+    notice: str = ""  # what is wrong with its output, until a client has been told
+
+    def take_notice(self) -> str:
+        """For the end of its stderr, once."""
+        notice, self.notice = self.notice, ""
+        return notice
 
     def to_json(self) -> dict[str, Any]:
         return {"command_id": self.id, "command": self.text, "status": self.status, "exit_code": self.exit_code}
@@ -60,7 +66,7 @@ class BashSession(CommandSession[SplitShell, Command]):
         result = await self.shell.run_split(text, min(wait_s, SLICE_S), env)
         self.commands.append(command)
         self.count += 1
-        self._take(result)
+        await self._take(result)
         if command.status == "running" and hard_s < LONGEST_S:
             self._limit = asyncio.create_task(self._killed_after(command, hard_s))
         await self.wait(wait_s)
@@ -69,7 +75,7 @@ class BashSession(CommandSession[SplitShell, Command]):
     async def look(self, wait_s: float = 0.0) -> None:
         """Whether the command has ended meanwhile."""
         if self.running:
-            self._take(await self.shell.more(wait_s))
+            await self._take(await self.shell.more(wait_s))
 
     async def wait(self, wait_s: float) -> None:
         end = time.monotonic() + wait_s
@@ -77,13 +83,13 @@ class BashSession(CommandSession[SplitShell, Command]):
             await self.look(min(rest, SLICE_S))
 
     async def write(self, text: str) -> None:
-        self._take(await self.shell.send(text, 0.1))
+        await self._take(await self.shell.send(text, 0.1))
 
     async def kill(self, signal: str, status: str = "killed") -> None:
         if (command := self.running) is None:
             return
         command.ends_as = status  # another call may wait for the command, and see its end
-        self._take(await (self.shell.interrupt() if signal == "SIGINT" else self.shell.kill()))
+        await self._take(await (self.shell.interrupt() if signal == "SIGINT" else self.shell.kill()))
         if command.status == "running" and signal == "SIGINT":
             command.ends_as = "completed"  # it may catch the signal and go on
 
@@ -92,12 +98,13 @@ class BashSession(CommandSession[SplitShell, Command]):
         if command is self.last:
             await self.kill("SIGKILL", "timed_out")
 
-    def _take(self, result: Result) -> None:
+    async def _take(self, result: Result) -> None:
         command = self.running
         if command is not None and (result.ended or result.exit_code is not None):
             command.status, command.exit_code = command.ends_as, result.exit_code
             if self._limit is not None and self._limit is not asyncio.current_task():
                 self._limit.cancel()
+            command.notice = await self.shell.notice(command.begins, failed=bool(result.exit_code))
 
     def to_json(self) -> dict[str, Any]:
         return {

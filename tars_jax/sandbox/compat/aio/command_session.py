@@ -6,6 +6,7 @@ import time
 from collections import deque
 from typing import Generic, Protocol, TypeVar
 
+from tars_jax.sandbox.computer.guest_client import naming
 from tars_jax.sandbox.shell import Shell
 
 MOST_COMMANDS = 50  # that a session remembers
@@ -26,7 +27,8 @@ class CommandSession(Generic[S, C]):
         self.commands: deque[C] = deque(maxlen=MOST_COMMANDS)
 
     async def open(self) -> None:
-        await self.shell.open()
+        with naming(cwd="exec_dir"):
+            await self.shell.open()
 
     async def close(self) -> None:
         await self.shell.close()

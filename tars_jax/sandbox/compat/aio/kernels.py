@@ -37,7 +37,7 @@ class KernelRoutes:
         routes = {
             ("POST", "/v1/jupyter/execute"): self.execute, ("GET", "/v1/jupyter/info"): self.info,
             ("POST", "/v1/jupyter/sessions/create"): self.create, ("GET", "/v1/jupyter/sessions"): self.list,
-            ("DELETE", "/v1/jupyter/sessions"): self.end_all, ("DELETE", "/v1/jupyter/sessions/{id}"): self.end,
+            ("DELETE", "/v1/jupyter/sessions"): self.end_all, ("DELETE", "/v1/jupyter/sessions/{id:path}"): self.end,
             ("POST", "/v1/code/execute"): self.code, ("GET", "/v1/code/info"): self.languages,
         }  # fmt: skip
         return [Route(path, answering(work), methods=[method]) for (method, path), work in routes.items()]

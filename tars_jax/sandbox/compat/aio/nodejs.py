@@ -23,7 +23,7 @@ from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.kernels import Kernel
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, NamedSessions
 from tars_jax.web.gate import read_fields, text_map
-from tars_jax.web.protocol import RequestFields
+from tars_jax.web.protocol import RequestError, RequestFields
 
 MOST_SESSIONS = 16
 LONGEST_OUTPUT = 16 << 20  # characters of each stream of a cell
@@ -52,7 +52,7 @@ class NodeRoutes:
         self._sessions = NamedSessions[NodeSession]("Node.js", MOST_SESSIONS, NodeSession.is_busy)
 
     def routes(self) -> list[Route]:
-        one = "/v1/nodejs/sessions/{id}"
+        one = "/v1/nodejs/sessions/{id:path}"
         return [
             Route("/v1/nodejs/execute", answering(self.execute), methods=["POST"]),
             Route("/v1/nodejs/info", answering(self.info), methods=["GET"]),
@@ -74,7 +74,7 @@ class NodeRoutes:
             for name, text in {**(text_map(body, "files") or {}), "code.js": code}.items():
                 path = posixpath.normpath(posixpath.join(folder, name))
                 if not path.startswith(f"{folder}/"):
-                    raise body.error("files", f"names below the program's folder; got {name!r:.80}")
+                    raise RequestError(f"files must have names below the program's folder; got {name!r:.80}", "files")
                 await self._files.write(path, text.encode(), folders=True)
             ran = await self._machine.run(
                 ["node", f"{folder}/code.js"], (body.optional_text("stdin", 1 << 24) or "").encode(),

@@ -33,7 +33,7 @@ class ShellRoutes:
             "sessions/create": self.create, "sessions/update": self.update,
         }  # fmt: skip
         gets = {"sessions": self.list, "sessions/stats": self.stats, "terminal-url": self.terminal_url}
-        deletes = {"sessions": self.end_all, "sessions/{id}": self.end}
+        deletes = {"sessions": self.end_all, "sessions/{id:path}": self.end}
         return [
             Route(f"/v1/shell/{path}", answering(work), methods=[method])
             for method, paths in (("POST", posts), ("GET", gets), ("DELETE", deletes))

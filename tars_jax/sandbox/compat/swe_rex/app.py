@@ -19,7 +19,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.compat.swe_rex.bash import Action, SweRexSession
 from tars_jax.sandbox.compat.swe_rex.repeats import Repeats
 from tars_jax.sandbox.compat.swe_rex.transfers import STATUS, Transfer, swerex, transfer_of
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
+from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, naming
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.text import MOST_OUTPUT, outputs
 from tars_jax.sandbox.tools.files import Files
@@ -88,10 +88,12 @@ class Runtime:
             raise body.error("command", "text, or an array of texts")
         timeout_s = self._timeout(body)
         cwd = body.optional_text("cwd")
-        ran = await self._machine.run(
-            argv, env=text_map(body, "env"), cwd=None if cwd is None else self._files.absolute(cwd), limit=MOST_OUTPUT,
-            timeout_s=LONGEST_S if timeout_s is None else timeout_s, merge=body.flag("merge_output_streams"),
-        )  # fmt: skip
+        folder, env, merge = cwd and self._files.absolute(cwd), text_map(body, "env"), body.flag("merge_output_streams")
+        with naming(argv="command"):
+            ran = await self._machine.run(
+                argv, env=env, cwd=folder, timeout_s=LONGEST_S if timeout_s is None else timeout_s, limit=MOST_OUTPUT,
+                merge=merge,
+            )  # fmt: skip
         if ran.timed_out:
             raise swerex("CommandTimeoutError", f"Timeout ({timeout_s}s) exceeded while running command")
         stdout, stderr = outputs(ran)

@@ -15,7 +15,7 @@ from tars_jax.sandbox.computer.guest.loop import Loop
 from tars_jax.sandbox.computer.guest.roots import open_below
 
 MOST_STATUSES = 10_000  # of ended programs, which can be asked for
-NO_PROGRAM = "argv must name a program that can be started"
+NO_PROGRAM = "must name a program that can be started"
 
 
 class Processes:
@@ -42,9 +42,9 @@ class Processes:
                 raise CallError.of(error, "no further process can be started") from error
             if error.filename == (cwd or self._identity.home) != argv[0]:
                 raise CallError("input", f"cwd must be a folder; got {cwd!r}: {error.strerror}") from error
-            raise CallError("input", f"{NO_PROGRAM}; got {argv[0]!r}: {error.strerror}") from error
+            raise CallError("input", f"argv {NO_PROGRAM}; got {argv[0]!r}: {error.strerror}") from error
         except (ValueError, subprocess.SubprocessError) as error:
-            raise CallError("input", f"{NO_PROGRAM}; got {argv[0]!r}: {error}") from error
+            raise CallError("input", f"argv {NO_PROGRAM}; got {argv[0]!r}: {error}") from error
         process.returncode = 0  # nobody but `reap` waits for it
         self._statuses.pop(process.pid, None)
         self._running[process.pid] = []

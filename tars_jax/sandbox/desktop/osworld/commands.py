@@ -7,7 +7,7 @@ import shlex
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Ran
+from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Ran, naming
 from tars_jax.sandbox.desktop.desktop import Desktop
 from tars_jax.sandbox.tools.files import Files
 
@@ -41,11 +41,12 @@ class Commands:
         return ["sh", "-c", words[0], "sh", *words[1:]] if shell else words
 
     async def run(self, argv: list[str], *, timeout_s: float, cwd: str | None = None) -> Ran:
-        """Raises CommandFailed for a program that is not there, or that is still running after `timeout_s`."""
+        """Raises CommandFailed for a program that cannot be started, or is still running after `timeout_s`."""
         try:
-            ran = await self._machine.run(
-                argv, env=self._desktop.env, cwd=cwd, timeout_s=timeout_s, limit=MOST_OUTPUT
-            )  # fmt: skip
+            with naming(argv="command", cwd="working_dir"):
+                ran = await self._machine.run(
+                    argv, env=self._desktop.env, cwd=cwd, timeout_s=timeout_s, limit=MOST_OUTPUT
+                )  # fmt: skip
         except GuestError as error:
             if error.is_no_program:
                 raise CommandFailed(str(error)) from error
@@ -56,7 +57,8 @@ class Commands:
 
     async def start(self, argv: list[str]) -> None:
         """Raises InputError for a program that cannot be started."""
-        await self._desktop.launch(argv, window_s=None)
+        with naming(argv="command"):
+            await self._desktop.launch(argv, window_s=None)
 
     async def read_file(self, path: str) -> bytes | None:
         """None: there is no such file, or it cannot be read."""

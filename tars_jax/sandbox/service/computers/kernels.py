@@ -64,6 +64,7 @@ class KernelCalls(SessionPart):
                 return self._kept(Kernel(self._machine, kind=kind))
 
             kernel = await self._kernels.open(name, make)
+            kernel.require_kind(kind)
             cell = await kernel.run(code, timeout_s)
             return {
                 "output": cell.output, "result": cell.result, "error": cell.error,

@@ -8,7 +8,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.followed_program import FollowedProgram
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_client import GuestMachine, naming
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.part import SessionPart, Work, as_json, data_of, seconds
 from tars_jax.sandbox.shell.text import MOST_OUTPUT
@@ -58,7 +58,8 @@ class ProgramCalls(SessionPart):
         limit = fields.integer("limit", 1 << 20, 2, MOST_OUTPUT) or 0
 
         async def work() -> Any:
-            ran = await self._machine.run(argv, stdin, env=env, cwd=folder, timeout_s=timeout_s, limit=limit)
+            with naming(cwd="folder"):
+                ran = await self._machine.run(argv, stdin, env=env, cwd=folder, timeout_s=timeout_s, limit=limit)
             said = f"$ {' '.join(argv)}\n{ran.stdout[-SEEN:].decode(errors='replace')}"
             self._seen = f"{self._seen}{said.rstrip()}\n"[-SEEN:]
             return {
@@ -73,7 +74,8 @@ class ProgramCalls(SessionPart):
         argv, env, folder = _argv(fields), environment(fields), fields.optional_text("folder")
 
         async def work() -> Any:
-            return {"process": await self._machine.start(argv, env=env, cwd=folder)}
+            with naming(cwd="folder"):
+                return {"process": await self._machine.start(argv, env=env, cwd=folder)}
 
         return work
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_client import GuestMachine, naming
 from tars_jax.sandbox.service.computers.part import MAIN, SessionPart, Work, data_of, name_of, seconds
 from tars_jax.sandbox.service.computers.programs import environment
 from tars_jax.sandbox.shell import Result, Shell
@@ -59,7 +59,8 @@ class ShellCalls(SessionPart):
     def _make(self, folder: str | None = None, env: Mapping[str, str] | None = None) -> Callable[[], Awaitable[Shell]]:
         async def make() -> Shell:
             shell = Shell(self._machine, folder=folder, env=env)
-            await shell.open()
+            with naming(cwd="folder"):
+                await shell.open()
             shell.kept = lambda: self.kept()
             return shell
 
