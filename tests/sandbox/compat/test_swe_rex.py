@@ -117,7 +117,7 @@ def test_programs_and_files(server: tuple[str, Path], tmp_path: Path) -> None:
         with pytest.raises(errors.CommandTimeoutError):
             await run(["sleep", "30"], timeout=0.2)
         for missing in (run(["no-such-program"]), run(["true"], cwd="/no/such/folder")):
-            with pytest.raises(FileNotFoundError):
+            with pytest.raises(FileNotFoundError, match="^(command|cwd) must"):
                 await missing
         huge = (await run("yes | head -c 20000000", shell=True)).stdout
         assert len(huge) < 2_200_000 and "bytes cut" in huge

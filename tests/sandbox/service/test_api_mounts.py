@@ -52,7 +52,7 @@ def test_clients_of_other_sandboxes_see_one_computer(service: Service, computer:
     service.call(computer, "remove", path="by_aio")
 
 
-def test_a_full_disk_is_said(service: Service) -> None:
+def test_an_emptied_tmp_harms_no_session_and_a_full_disk_is_said(service: Service) -> None:
     """Also where the files that would hold stderr take no more; the session that filled it can still be closed."""
     session = service.lease(parts=["shell", "files"], disk_mib=16)
     address = f"{mount(service, session, 'aio')}/v1/bash"
@@ -61,6 +61,9 @@ def test_a_full_disk_is_said(service: Service) -> None:
         def run(**body: Any) -> Any:
             return http.post(f"{address}/exec", json=body).json()["data"]
 
+        emptied = run(command="find /tmp -mindepth 1 -delete 2>/dev/null; echo x")
+        assert (emptied["stdout"], emptied["stderr"]) == ("x\n", "")
+        assert run(command="pwd", session_id=emptied["session_id"])["exit_code"] == 0
         filled = run(command="yes; while echo y; do :; done")  # to the last byte
         assert "No space left" in filled["stderr"]
         other = run(command="echo x")
