@@ -83,8 +83,8 @@ def test_commands(client: httpx.Client, guest: tuple[str, Path]) -> None:
         assert missing.json()["error"].startswith("command must name a program that can be started; got 'no-such-")
     long = client.post("/execute", json={"command": "yes | head -c 9000000", "shell": True}).json()
     assert long["output"] == "y\n" * 4_500_000
-    script = {"script": "true", "working_dir": "/nope"}
-    assert client.post("/run_bash_script", json=script).json()["error"].startswith("working_dir must be a folder; got")
+    astray = {"script": "true", "working_dir": "/nope"}
+    assert client.post("/run_bash_script", json=astray).json()["error"].startswith("working_dir must be a folder; got")
     for wrong in ([], None, [1], "echo 'open"):
         assert client.post("/execute", json={"command": wrong}).status_code == 400
     assert client.post("/execute", content=b"{").status_code == 400
