@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tars_jax import InputError
@@ -58,17 +58,30 @@ RESPONSES: tuple[tuple[type[Exception], Callable[[Any, str | None], RequestError
 
 
 @contextlib.contextmanager
-def typed_errors(param: str | None = None, fields: Collection[str] | None = None) -> Iterator[None]:
+def typed_errors(param: str | None = None, given: Any = None) -> Iterator[None]:
     """Turns what a session raises into a RequestError.
 
-    `param`: the field that an InputError is about; None: the one that its sentence begins with, if that is one of
-    `fields` (None: any).
+    `param`: the field that an InputError is about; None: the one that its sentence begins with, if `given`, the JSON of
+    the request, has a field of that name (None: in any case).
     """
     try:
         yield
     except tuple(kind for kind, _ in RESPONSES) as error:
         response = next(response for kind, response in RESPONSES if isinstance(error, kind))
         told = response(error, param)
-        if isinstance(error, InputError) and param is None and fields is not None:
-            told.param = told.param if re.split(r"[.\[]", told.param or "")[0] in fields else None
+        if isinstance(error, InputError) and param is None and given is not None:
+            told.param = told.param if re.split(r"[.\[]", told.param or "")[0] in _names(given) else None
         raise told from error
+
+
+def _names(value: Any) -> set[str]:
+    """Names of all fields of a JSON value, those of the objects in it too."""
+    names, values = set[str](), [value]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            names.update(value)
+            values += value.values()
+        elif isinstance(value, list):
+            values += value
+    return names

@@ -59,7 +59,7 @@ class CallRoutes:
         fields.done()
         if not person:
             await self._given_back(session)
-        with typed_errors(fields=value if isinstance(value, dict) else ()):
+        with typed_errors(given={"call": value, "idempotency_key": idempotency_key, "person": person}):
             return await self._kinds[session.kind].call(session, value, idempotency_key=idempotency_key, person=person)
 
     async def calls(self, socket: WebSocket) -> None:
