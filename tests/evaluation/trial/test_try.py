@@ -113,7 +113,10 @@ def test_an_endpoint_plays_by_responses_where_it_has_them(tmp_path: Path, capsys
     [
         (("player=reference",), f"config.player must not be reference, as {SOUND} has no reference player; got it\n"),
         (("player=http://127.0.0.1:1", "answer_seconds=0.1"), "config.player must be where a policy answers; got "),
-        (("player=no.such:player",), "config.player: player 'no.such:player': 'no.such' must be a module that can be imported"),
+        (
+            ("player=no.such:player",),
+            "config.player: player 'no.such:player': 'no.such' must be a module that can be imported",
+        ),
         (("environment=games15",), "config.environment must be one environment with one kind of options; got "),
         (
             ('environment_options={"size": 3}',),
