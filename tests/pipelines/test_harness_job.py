@@ -23,8 +23,10 @@ pytestmark = [
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TINY = (
     "demonstrations.episodes=8", "supervised.updates=2", "supervised.batch_rows=4", "ppo.updates=1", "ppo.min_batch=6",
-    "ppo.advantages=group", "ppo.group_size=2", "ppo.minibatch_rows=4", "task.evaluation_episodes=5", "browser.pages=5",
+    "ppo.minibatch_rows=4", "task.evaluation_episodes=5", "browser.pages=5",
 )  # fmt: skip
+GROUPS = ("ppo.advantages=group", "ppo.group_size=2")
+VALUES = ("value.episodes=10", "value.max_episodes=10", "value.max_updates=2", "value.batch_rows=4")
 
 
 def config_of(*flags: str, **options: Any) -> Any:
@@ -62,9 +64,10 @@ def test_what_cannot_be_is_told_before_anything_is_played(flags: Any, options: A
 
 
 @pytest.mark.slow
-def test_a_run_learns_from_exactly_what_was_sampled(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("baseline", [GROUPS, pytest.param(VALUES, marks=pytest.mark.full)])
+def test_a_run_learns_from_exactly_what_was_sampled(baseline: tuple[str, ...], tmp_path: pathlib.Path) -> None:
     """From demonstrations to the report."""
-    flags = [*TINY, f"run={tmp_path / 'run'}"]
+    flags = [*TINY, *baseline, f"run={tmp_path / 'run'}"]
     assert main(["train", "--config=harness_words", *(f"--config.{flag}" for flag in flags)]) == 0
     shown, played = (
         [load_trajectory(file) for file in sorted((tmp_path / "run" / "trajectories" / stage).glob("*.trajectory"))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import json
 import pathlib
+import shutil
 from typing import Any
 
 import numpy as np
@@ -288,5 +289,9 @@ def test_a_mixture_is_trained_on_with_a_value_model_for_each_part(trained: pathl
 def test_a_mixtures_updates_can_be_made_again(
     trained: pathlib.Path, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["replay", str(trained), f"--config.run={tmp_path / 'again'}"]) == 0
-    assert "All 2 updates gave the recorded weights, bit for bit." in capsys.readouterr().out
+    """Also the last one, which a process made that has resumed."""
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    assert main(["train", f"--config={run / 'config.json'}", f"--config.run={run}", "--config.ppo.updates=3"]) == 0
+    assert main(["replay", str(run), f"--config.run={tmp_path / 'again'}"]) == 0
+    assert "All 3 updates gave the recorded weights, bit for bit." in capsys.readouterr().out

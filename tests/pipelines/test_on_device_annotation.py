@@ -1,5 +1,6 @@
 """Rounds of annotation: what they cost, and that they learn from what the person decides and from nothing else."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -81,5 +82,5 @@ def test_rounds_spend_their_budget_and_nothing_more() -> None:
     assert not np.array_equal(every["loss"], none["loss"])
     found = work.collect(start, Arm(), 0)
     assert np.asarray(found.rows.action_mask).any(-1).all()
-    again = work.collect(start, Arm(), 0)
+    again = AnnotationRounds(setup, start, seeds, 1.0, dataclasses.replace(PLAN)).collect(start, Arm(), 0)
     np.testing.assert_array_equal(found.rows.inputs.tokens, again.rows.inputs.tokens)

@@ -22,6 +22,7 @@ from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.ppo import make_score_fn
 from tars_jax.training.value import value_model
 from tars_jax.trajectory import Trajectory
+from tests.inference.test_sessions import compilations
 from tests.training.updates import prepare, update
 
 Episode = Callable[..., Trajectory]
@@ -206,6 +207,26 @@ def test_updates_of_which_nothing_can_be_packed_change_nothing_and_end_at_the_ei
         iterate(learner, state, too_long, seed=0)
     state, metrics = iterate(learner, state, RecordedEpisodes([episode([[(0, [BAD])]], [1.0])]), seed=0)
     assert (state.version, state.idle, metrics["unpackable"]) == (MOST_IDLE, 0, 0)
+
+
+@pytest.mark.slow
+def test_an_equal_learner_compiles_nothing_anew_and_another_does(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode
+) -> None:
+    value = jax.jit(lambda key: init_parameters(value_model(tiny_model), key))(jax.random.key(0))
+    episodes = [episode([[(0, [GOOD, BAD])]], [float(won)]) for won in (0, 1)]
+
+    def learn(model: ModelConfig, **switches: Any) -> None:
+        packer, rate = Packer(model, PackingConfig(16, 1), image=5), OptimizerConfig(1e-3)
+        learner = PPOLearner(model, packer, PPOConfig(minibatch_rows=2, **switches), REWARDS, rate, rate)
+        update(learner, learner.init_states(tiny_parameters, value), episodes)
+
+    learn(tiny_model)
+    compiled = compilations()
+    learn(dataclasses.replace(tiny_model))
+    assert compiled() == 0
+    learn(tiny_model, clip_low=0.1)
+    assert compiled() > 0
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from tars_jax.agent.platform_prompt import PLATFORM_ACTIONS
 from tars_jax.environment import GUI, ActionSpace, Function, Observation
 from tars_jax.envs.computer_screen import DesktopScreen
 from tars_jax.envs.interfaces import space_of
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.desktop import DesktopConfig
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.followed_program import FollowedProgram
 from tars_jax.sandbox.computer.forks import FORKS, SavedComputer, open_all, save
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.computer.home import File, Given, put, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation, take_over_left
 from tars_jax.sandbox.computer.processes import Process

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Self
 
 from tars_jax.sandbox.computer.container import Checkpoint, Container, Isolation, Snapshot
-from tars_jax.sandbox.computer.guest_client import GuestClient, GuestMachine
+from tars_jax.sandbox.computer.guest_client import GuestClient
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.computer.reattachment import can_keep
 from tars_jax.sandbox.computer.recording import CallRecording
 from tars_jax.sandbox.computer.spec import ContainerSpec

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from typing import Self
 
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 
 LONGEST_LINE = 8 << 20  # bytes

@@ -16,13 +16,14 @@ from typing import Self
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest.forward import CLOSED, DATA, ENDED, HEAD, LISTENING, OPENED, PIECE
-from tars_jax.sandbox.computer.guest_client import GuestMachine, Streams
+from tars_jax.sandbox.computer.guest_client import GuestError, Streams
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 
 Open = Callable[[], Awaitable[Streams]]
 MOST_CONNECTIONS = 256  # at one time; further ones are closed at once
 LONGEST_FRAME = 1 << 20
-START_S = 30.0
+START_S, END_S = 30.0, 5.0
 
 
 class PortForward:
@@ -42,6 +43,7 @@ class PortForward:
         self._tasks: set[asyncio.Task[None]] = set()
         self._writing = asyncio.Lock()
         self._writer: asyncio.StreamWriter | None = None
+        self._process = 0  # inside, that listens
         self._reading: asyncio.Task[None] | None = None
 
     @classmethod
@@ -52,7 +54,7 @@ class PortForward:
     async def __aenter__(self) -> Self:
         """Opens the port. Raises SandboxFailure."""
         machine = self._machine
-        _, (reader, self._writer) = await machine.pipe(
+        self._process, (reader, self._writer) = await machine.pipe(
             [machine.python, "-I", "-S", f"{machine.folder}/forward.py", str(self.port)], longest_line=LONGEST_FRAME
         )
         try:
@@ -78,6 +80,8 @@ class PortForward:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         assert self._writer is not None
         self._writer.close()
+        with contextlib.suppress(GuestError, SandboxFailure):  # then nobody connects any more
+            await self._machine.wait(self._process, END_S)
 
     def _do(self, work: asyncio._CoroutineLike[None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)

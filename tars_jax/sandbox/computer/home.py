@@ -18,7 +18,7 @@ from typing import TypeAlias
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest.frames import PIECE
 from tars_jax.sandbox.computer.guest.identity import PATH
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.computer.walking import Unreadable, walk
 from tars_jax.sandbox.failures import SandboxFailure
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from tars_jax.sandbox.computer.guest_client import GuestClient, GuestMachine, connect_to
+from tars_jax.sandbox.computer.guest_client import GuestClient, connect_to
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 
 GUEST = Path(__file__).with_name("guest")
 

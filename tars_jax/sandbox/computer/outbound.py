@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from tars_jax.sandbox.computer.forwarding import PortForward
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.web.network import Hosts, Proxy
 
 OWN = "localhost,127.0.0.1,::1"

@@ -11,7 +11,7 @@ import base64
 from collections.abc import Mapping
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.shell.shell import LIMIT, Shell
 
 _POWERSHELL = """

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
+from tars_jax.sandbox.computer.guest_client import GuestError
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import prompt
 from tars_jax.sandbox.shell.terminal import ENDED, GuestTerminal

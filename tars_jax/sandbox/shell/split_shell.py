@@ -13,7 +13,8 @@ import secrets
 import shlex
 from collections.abc import Iterator, Mapping
 
-from tars_jax.sandbox.computer.guest_client import GuestClient, GuestError, GuestMachine
+from tars_jax.sandbox.computer.guest_client import GuestClient, GuestError
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import prompt
 from tars_jax.sandbox.shell.shell import Result, Shell

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from tars_jax.sandbox.computer.guest_client import Ran
+from tars_jax.sandbox.computer.guest_machine import Ran
 
 T = TypeVar("T")
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tars_jax.sandbox.computer.guest.frames import PIECE
-from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError, GuestMachine
+from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.tools.arguments import ToolError
 from tars_jax.sandbox.tools.replacing import Replacement, Which, replace
 from tars_jax.sandbox.tools.search import MOST_OUTPUT, FileQuery, SearchResult, check_pattern, command, read_result

@@ -15,7 +15,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Function
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import RESTARTED, Result, Shell
 from tars_jax.sandbox.shell.text import cut

@@ -13,7 +13,8 @@ from typing import Any, Self
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer import guest
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
+from tars_jax.sandbox.computer.guest_client import GuestError, Streams
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.text import aside
 from tars_jax.sandbox.tools.cell_output import CellOutput, CellResult

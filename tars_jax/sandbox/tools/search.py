@@ -8,7 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Ran
+from tars_jax.sandbox.computer.guest_client import GuestError
+from tars_jax.sandbox.computer.guest_machine import GuestMachine, Ran
 
 MOST_OUTPUT = 2 << 20  # bytes of what is found
 

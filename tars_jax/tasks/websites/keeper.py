@@ -8,7 +8,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
+from tars_jax.sandbox.computer.guest_client import GuestError, Streams
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.websites.site import KEEPER, Website
 

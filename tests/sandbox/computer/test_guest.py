@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from tars_jax.sandbox.computer.guest import frames
-from tars_jax.sandbox.computer.guest_client import GuestClient, GuestError, GuestMachine, connect_to, peer_of
+from tars_jax.sandbox.computer.guest_client import GuestClient, GuestError, connect_to, peer_of
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.computer.local_guest import LocalGuest
 from tars_jax.sandbox.failures import SandboxFailure
 from tests.waiting import PATIENCE_S, until, wait_until

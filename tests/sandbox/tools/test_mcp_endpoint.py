@@ -22,7 +22,7 @@ import uvicorn
 from mcp.client.streamable_http import streamable_http_client
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.computer.local_guest import LocalGuest
 from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS
 from tars_jax.sandbox.tools.forms import FUNCTIONS

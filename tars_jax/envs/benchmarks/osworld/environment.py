@@ -25,7 +25,7 @@ from tars_jax.envs.benchmarks.osworld.near_desktop import NearDesktop
 from tars_jax.envs.benchmarks.osworld.scoring import Scorer, scorer_python
 from tars_jax.envs.benchmarks.osworld.session import SIZE, computer_spec
 from tars_jax.envs.spec import EnvironmentResources
-from tars_jax.sandbox.computer.guest_client import Ran
+from tars_jax.sandbox.computer.guest_machine import Ran
 from tars_jax.tasks.benchmarks.benchmark import BenchmarkTask, BenchmarkTasks
 
 TOOLS = ("execute_bash", "str_replace_editor")

@@ -14,7 +14,7 @@ import httpx
 from starlette.types import ASGIApp
 
 from tars_jax.environment import EnvironmentFailure
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.client import failing_as
 from tars_jax.web.gate import Gate, Guarded

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import answer, answering
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.web.responses import JsonResponse
 
 FACTS = """

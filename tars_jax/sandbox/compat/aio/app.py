@@ -23,7 +23,7 @@ from tars_jax.sandbox.compat.aio.kernels import KernelRoutes
 from tars_jax.sandbox.compat.aio.mcp import HasMcpTools, McpRoutes
 from tars_jax.sandbox.compat.aio.nodejs import NodeRoutes
 from tars_jax.sandbox.compat.aio.shells import ShellRoutes
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.web.gate import Gate, Guarded
 from tars_jax.web.protocol import RequestError
 

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering, iso, session_folder, session_name
 from tars_jax.sandbox.compat.aio.bash_session import SLICE_S, BashSession, Command
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.shell.split_shell import LARGEST_READ
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, MOST_SESSIONS, NamedSessions

@@ -11,7 +11,7 @@ from typing import Any
 
 from tars_jax.sandbox.compat.aio.answers import BUSY, Failed, iso
 from tars_jax.sandbox.compat.aio.command_session import CommandSession
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.shell import Result, ShellBusy
 from tars_jax.sandbox.shell.split_shell import SplitShell
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S

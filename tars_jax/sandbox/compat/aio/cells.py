@@ -6,7 +6,7 @@ import dataclasses
 import time
 from typing import Any
 
-from tars_jax.sandbox.computer.guest_client import Ran
+from tars_jax.sandbox.computer.guest_machine import Ran
 from tars_jax.sandbox.tools.kernels import Kernel
 
 

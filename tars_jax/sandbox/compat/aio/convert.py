@@ -13,7 +13,7 @@ from starlette.routing import Route
 from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering
 from tars_jax.sandbox.compat.aio.browser_page import Shows
 from tars_jax.sandbox.computer.contained_guest import guest_python
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.web.gate import read_fields
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import Failed, answer, answering, iso
 from tars_jax.sandbox.computer.guest.frames import PIECE
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.tools.arguments import ToolError
 from tars_jax.sandbox.tools.editor import Editor
 from tars_jax.sandbox.tools.files import LARGEST_EDIT, FileEntry, Files

@@ -13,7 +13,8 @@ from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, session_name
 from tars_jax.sandbox.compat.aio.cells import KernelSession, error_output, status_of, streams
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
+from tars_jax.sandbox.computer.guest_client import GuestError
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.shell.text import cut, outputs
 from tars_jax.sandbox.tools.cell_output import CellResult
 from tars_jax.sandbox.tools.kernels import Kernel

@@ -10,7 +10,7 @@ from typing import Any
 
 from tars_jax.sandbox.compat.aio.answers import BUSY, Failed
 from tars_jax.sandbox.compat.aio.command_session import CommandSession
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.shell import RESTARTED, Result, Shell, ShellBusy
 from tars_jax.sandbox.shell.following import Limits, follow
 from tars_jax.sandbox.shell.text import cut

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from tars_jax.sandbox.compat.aio.answers import absent, answer, answering, iso, session_folder, session_name
 from tars_jax.sandbox.compat.aio.shell_session import TRUNCATED, ShellSession
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S, MOST_SESSIONS, NamedSessions
 from tars_jax.web.gate import read_fields

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 
 from tars_jax.sandbox.computer.forwarding import PortForward
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.computer.outbound import Outbound
 from tars_jax.web.network import Hosts
 

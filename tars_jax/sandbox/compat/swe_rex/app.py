@@ -19,7 +19,8 @@ from tars_jax import InputError
 from tars_jax.sandbox.compat.swe_rex.bash import Action, SweRexSession
 from tars_jax.sandbox.compat.swe_rex.repeats import Repeats
 from tars_jax.sandbox.compat.swe_rex.transfers import STATUS, Transfer, swerex, transfer_of
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, naming
+from tars_jax.sandbox.computer.guest_client import GuestError, naming
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.text import MOST_OUTPUT, outputs
 from tars_jax.sandbox.tools.files import Files

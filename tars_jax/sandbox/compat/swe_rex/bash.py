@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tars_jax.sandbox.compat.swe_rex.transfers import Transfer, swerex
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.shell import RESTARTED, Result, Shell
 from tars_jax.sandbox.shell.following import Limits, follow
 from tars_jax.sandbox.tools.named_sessions import LONGEST_S

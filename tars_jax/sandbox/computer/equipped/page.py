@@ -24,7 +24,8 @@ from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.screenshots import PageObservation
 from tars_jax.sandbox.browser.site import PageSpec, Site
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
+from tars_jax.sandbox.computer.guest_client import GuestError, Streams
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.web.network import Hosts
 

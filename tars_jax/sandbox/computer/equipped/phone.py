@@ -10,7 +10,7 @@ import pickle
 from typing import Self
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.phone import Phone, PhoneConfig
 from tars_jax.sandbox.phone.adb import load_adbutils
 from tars_jax.sandbox.phone.adb_server import SHARED_SERVER, find_adb

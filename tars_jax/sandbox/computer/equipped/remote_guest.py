@@ -29,7 +29,8 @@ from tars_jax.sandbox.browser.events import (
     Wheel,
     is_key,
 )
-from tars_jax.sandbox.computer.guest_client import GuestClient, GuestMachine
+from tars_jax.sandbox.computer.guest_client import GuestClient
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.desktop import Screenshot, Settle
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.line_shell import LineShell

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest_client import GuestMachine, Ran
+from tars_jax.sandbox.computer.guest_machine import GuestMachine, Ran
 from tars_jax.sandbox.desktop.applications import opener
 from tars_jax.sandbox.desktop.desktop import Desktop
 from tars_jax.sandbox.desktop.osworld.bodies import form_of, object_of, refusal, text_of

@@ -7,7 +7,8 @@ import shlex
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Ran, naming
+from tars_jax.sandbox.computer.guest_client import GuestError, naming
+from tars_jax.sandbox.computer.guest_machine import GuestMachine, Ran
 from tars_jax.sandbox.desktop.desktop import Desktop
 from tars_jax.sandbox.tools.files import Files
 

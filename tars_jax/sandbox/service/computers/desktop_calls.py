@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.desktop import DesktopConfig, Settle
 from tars_jax.sandbox.desktop.applications import INSTALL
 from tars_jax.sandbox.service.computers.part import SessionPart, Work, read_act

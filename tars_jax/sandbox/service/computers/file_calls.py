@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.service.computers.part import SessionPart, Work, as_json, data_of, seconds
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.search import FileQuery

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.part import SessionPart, Work
 from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Toolbox, ToolResult

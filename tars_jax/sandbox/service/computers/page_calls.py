@@ -17,7 +17,7 @@ from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.browser.screenshots import PageObservation
 from tars_jax.sandbox.browser.sessions.calls import LONGEST_ADVANCE_MS
 from tars_jax.sandbox.computer.equipped.page import BLANK, ComputerPage
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.part import SessionPart, Work, read_act
 from tars_jax.web.protocol import RequestFields

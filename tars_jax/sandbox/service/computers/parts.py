@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.service.computers.desktop_calls import restore_desktop, start_desktop
 from tars_jax.sandbox.service.computers.file_calls import FileCalls
 from tars_jax.sandbox.service.computers.function_calls import FunctionCalls

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, MouseDown, MouseUp, Wheel
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.service.computers.part import SessionPart, Work, as_json, read_act, seconds
 from tars_jax.web.protocol import RequestFields
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.followed_program import FollowedProgram
-from tars_jax.sandbox.computer.guest_client import GuestMachine, naming
+from tars_jax.sandbox.computer.guest_client import naming
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.part import SessionPart, Work, as_json, data_of, seconds
 from tars_jax.sandbox.shell.text import MOST_OUTPUT

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from tars_jax.sandbox.computer.guest_client import GuestMachine, naming
+from tars_jax.sandbox.computer.guest_client import naming
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.service.computers.part import MAIN, SessionPart, Work, data_of, name_of, seconds
 from tars_jax.sandbox.service.computers.programs import environment
 from tars_jax.sandbox.shell import Result, Shell

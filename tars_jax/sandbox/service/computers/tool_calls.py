@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.service.computers.function_calls import answer_to_json
 from tars_jax.sandbox.service.computers.part import SessionPart, Work
 from tars_jax.sandbox.service.computers.spec import ComputerRequest

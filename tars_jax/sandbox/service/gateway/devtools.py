@@ -10,7 +10,7 @@ from typing import Any
 
 from websockets.exceptions import ProtocolError
 
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import PageError, SandboxFailure
 from tars_jax.sandbox.service.gateway.http_proxy import connected
 from tars_jax.sandbox.service.gateway.socket_proxy import InsideSocket

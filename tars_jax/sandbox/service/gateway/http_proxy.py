@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable
 import h11
 from starlette.types import Receive, Scope, Send
 
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
+from tars_jax.sandbox.computer.guest_client import GuestError, Streams
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.gateway.headers import Headers, to_outside
 from tars_jax.sandbox.service.gateway.paths import Target

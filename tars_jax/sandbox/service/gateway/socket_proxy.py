@@ -14,7 +14,8 @@ from websockets.http11 import Response
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
-from tars_jax.sandbox.computer.guest_client import GuestMachine, Streams
+from tars_jax.sandbox.computer.guest_client import Streams
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.service.gateway.headers import Headers
 from tars_jax.sandbox.service.gateway.http_proxy import connected
 from tars_jax.sandbox.service.gateway.paths import Target

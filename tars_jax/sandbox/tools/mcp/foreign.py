@@ -16,7 +16,8 @@ import mcp_types as types
 from mcp.client.session import IncomingMessage
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
+from tars_jax.sandbox.computer.guest_client import GuestError
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.forms import ToolResult
 from tars_jax.sandbox.tools.mcp.content import answer_of

@@ -12,7 +12,7 @@ from typing import Any, Self
 import mcp_types as types
 
 from tars_jax.environment import Function
-from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.tools.forms import ToolResult
 from tars_jax.sandbox.tools.mcp.foreign import ForeignServer
 from tars_jax.sandbox.tools.mcp.schemas import writable

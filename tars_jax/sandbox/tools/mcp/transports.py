@@ -19,7 +19,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import methods
 
-from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
+from tars_jax.sandbox.computer.guest_client import GuestError
+from tars_jax.sandbox.computer.guest_machine import GuestMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec
 
